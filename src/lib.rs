@@ -1,0 +1,5 @@
+//! `caseload` runs a golden set of cases against LLM providers through rate-limited queues and
+//! says, with honest statistics, whether one target is really better than another.
+//!
+//! The modules are floors: each may use every floor listed below it and none above
+//! (`tests/architecture.rs` holds the table and names the two files when a line crosses it).

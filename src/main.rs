@@ -1,0 +1,3 @@
+//! The `caseload` binary.
+
+fn main() {}
