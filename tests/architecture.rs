@@ -46,10 +46,8 @@ fn every_import_goes_down_the_house() {
 #[test]
 fn lib_rs_names_every_floor_in_order() {
     let text = fs::read_to_string("src/lib.rs").expect("src/lib.rs can be read");
-    let named: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
-        .collect();
+    let named: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
     let present: Vec<&str> =
         FLOORS.into_iter().filter(|floor| Path::new("src").join(floor).is_dir()).collect();
     assert_eq!(named, present, "`pub mod` lines of src/lib.rs and the folders of src/ differ");
@@ -75,11 +73,8 @@ fn floor_of(file: &Path) -> &'static str {
 
 /// The floors that a file names after `crate::`, or after `super::` at a floor's own top.
 fn imported_floors(text: &str) -> BTreeSet<&'static str> {
-    let code = text
-        .lines()
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n");
+    let code =
+        text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
     let mut floors = BTreeSet::new();
     for (start, marker) in code.match_indices("crate::") {
         let rest = &code[start + marker.len()..];
@@ -116,9 +111,8 @@ fn top_level_names(inside: &str) -> Vec<&str> {
 }
 
 fn leading_name(text: &str) -> &str {
-    let end = text
-        .find(|character: char| !character.is_alphanumeric() && character != '_')
-        .unwrap_or(text.len());
+    let end =
+        text.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(text.len());
     &text[..end]
 }
 

@@ -1,0 +1,47 @@
+//! What came back: a provider's answer in neutral form.
+
+use super::{LimitReport, Metered, Outcome};
+
+/// An answer as a dialect read it. `outcome` is one of answered, truncated, refused and filtered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reply {
+    /// How the answer ended.
+    pub outcome: Outcome,
+    /// The model's text, possibly empty.
+    pub text: String,
+    /// The provider's own word for why it stopped.
+    pub stop_reason: Option<String>,
+    /// Tokens, as far as the provider gave them.
+    pub metered: Metered,
+    /// The model's name as the provider returned it.
+    pub model: Option<String>,
+    /// The provider's fingerprint of the system behind the model.
+    pub system_fingerprint: Option<String>,
+    /// The provider's id of the request.
+    pub request_id: Option<String>,
+    /// What the response's headers said about the account's limits.
+    pub limits: LimitReport,
+    /// Where the provider itself knows how long it took (recorded or simulated answers), in
+    /// milliseconds; it then stands for the measured time.
+    pub own_latency_ms: Option<f64>,
+    /// From the request to the first token, in milliseconds, when streamed.
+    pub first_token_ms: Option<f64>,
+}
+
+impl Reply {
+    /// A complete answer of `text` about which nothing else is known.
+    pub fn answered(text: impl Into<String>) -> Self {
+        Self {
+            outcome: Outcome::Answered,
+            text: text.into(),
+            stop_reason: None,
+            metered: Metered::default(),
+            model: None,
+            system_fingerprint: None,
+            request_id: None,
+            limits: LimitReport::default(),
+            own_latency_ms: None,
+            first_token_ms: None,
+        }
+    }
+}

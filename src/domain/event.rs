@@ -1,0 +1,91 @@
+//! What a run tells while it goes on: the progress display and the log listen.
+
+use std::time::Duration;
+
+use super::{Cost, Failure, Outcome, ProviderName, TargetName};
+
+/// Why a queue, a target or a whole run stopped before its trials were done.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StopReason {
+    /// The provider refuses every request of the account.
+    QueueRefused {
+        /// The account.
+        provider: ProviderName,
+        /// Its words.
+        failure: Failure,
+    },
+    /// The provider refuses every request of one target.
+    TargetRefused {
+        /// The target.
+        target: TargetName,
+        /// Its words.
+        failure: Failure,
+    },
+    /// Too many failures in a row without one success.
+    Breaker {
+        /// The account.
+        provider: ProviderName,
+        /// How many failures in a row.
+        failures: u32,
+        /// The last of them.
+        failure: Failure,
+    },
+    /// The server asks to wait longer than the queue is allowed to.
+    WaitTooLong {
+        /// The account.
+        provider: ProviderName,
+        /// How long it asks to wait.
+        wait: Duration,
+    },
+    /// The next trial could pass the budget.
+    Budget {
+        /// What was spent.
+        spent: Cost,
+        /// What may be spent.
+        limit: Cost,
+    },
+    /// The user asked to stop.
+    Interrupted,
+}
+
+/// One thing that happened in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunEvent {
+    /// A trial was handed to its queue.
+    Started {
+        /// The queue.
+        provider: ProviderName,
+    },
+    /// An attempt failed and will be repeated.
+    Retried {
+        /// The queue.
+        provider: ProviderName,
+        /// What went wrong.
+        failure: Failure,
+        /// How long the trial waits.
+        wait: Duration,
+    },
+    /// A queue pauses as a whole.
+    Paused {
+        /// The queue.
+        provider: ProviderName,
+        /// For how long.
+        wait: Duration,
+    },
+    /// A trial ended.
+    Ended {
+        /// The queue.
+        provider: ProviderName,
+        /// How it ended.
+        outcome: Outcome,
+        /// What it cost, if that is known.
+        cost: Option<Cost>,
+    },
+    /// A trial went back to pending since its queue or target stopped.
+    Returned {
+        /// The queue.
+        provider: ProviderName,
+    },
+    /// Something stopped.
+    Stopped(StopReason),
+}

@@ -1,0 +1,44 @@
+//! Plain values that the floors exchange: cases, trials, attempts, outcomes, scores, money.
+//!
+//! Nothing here does anything but hold, name and check data; whoever reads, sends, stores or counts
+//! it stands on a floor above.
+
+mod answer;
+mod attempt;
+mod case;
+mod error_class;
+mod event;
+mod grader;
+mod ids;
+mod input;
+mod limits;
+mod money;
+mod outcome;
+mod pass_if;
+mod price;
+mod request;
+mod score;
+mod time;
+mod trial;
+mod usage;
+
+pub use self::{
+    answer::Reply,
+    attempt::{Attempt, AttemptEnd},
+    case::{Case, Examples, Source, Split},
+    error_class::{ErrorClass, Failure, FailureKind},
+    event::{RunEvent, StopReason},
+    grader::GraderSpec,
+    ids::{CaseId, Fingerprint, GraderName, ModelId, ProviderName, RunId, TargetName},
+    input::{Input, Message, Role},
+    limits::{LimitDimension, LimitReading, LimitReport},
+    money::{Cost, MoneyError},
+    outcome::Outcome,
+    pass_if::PassIf,
+    price::{Price, Rates, Tier},
+    request::{Parameters, Prompt, Request},
+    score::{Score, Verdict},
+    time::UnixMillis,
+    trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},
+    usage::{Metered, Usage, UsageFlag},
+};
