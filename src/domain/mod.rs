@@ -8,6 +8,7 @@ mod attempt;
 mod case;
 mod error_class;
 mod event;
+mod fault;
 mod grader;
 mod ids;
 mod input;
@@ -28,6 +29,7 @@ pub use self::{
     case::{Case, Examples, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
+    fault::{Fault, Faults, nearest},
     grader::GraderSpec,
     ids::{CaseId, Fingerprint, GraderName, ModelId, ProviderName, RunId, TargetName},
     input::{Input, Message, Role},

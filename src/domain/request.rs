@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Case, Message, ModelId};
+use super::{Case, Message, ModelId, TargetName};
 
 /// A rendered prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +35,8 @@ pub struct Parameters {
 /// One question on its way to a provider.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// The target under test: recorded outputs and simulators answer by target.
+    pub target: TargetName,
     /// The model asked.
     pub model: ModelId,
     /// What is asked.
