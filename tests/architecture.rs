@@ -40,7 +40,11 @@ fn every_import_goes_down_the_house() {
                 .collect::<Vec<_>>()
         })
         .collect();
-    assert!(crossings.is_empty(), "imports that go up the house:\n{}", crossings.join("\n"));
+    assert!(
+        crossings.is_empty(),
+        "imports that go up the house:\n{}",
+        crossings.join("\n")
+    );
 }
 
 #[test]
@@ -50,9 +54,14 @@ fn lib_rs_names_every_floor_in_order() {
         .lines()
         .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
         .collect();
-    let present: Vec<&str> =
-        FLOORS.into_iter().filter(|floor| Path::new("src").join(floor).is_dir()).collect();
-    assert_eq!(named, present, "`pub mod` lines of src/lib.rs and the folders of src/ differ");
+    let present: Vec<&str> = FLOORS
+        .into_iter()
+        .filter(|floor| Path::new("src").join(floor).is_dir())
+        .collect();
+    assert_eq!(
+        named, present,
+        "`pub mod` lines of src/lib.rs and the folders of src/ differ"
+    );
 }
 
 /// `stats` and `domain` stand on the ground: `stats` knows nothing of the project at all.
@@ -68,7 +77,11 @@ fn position(floor: &str) -> usize {
 }
 
 fn floor_of(file: &Path) -> &'static str {
-    let name = file.components().nth(1).expect("a path below src").as_os_str();
+    let name = file
+        .components()
+        .nth(1)
+        .expect("a path below src")
+        .as_os_str();
     let name = name.to_str().expect("a floor's name is text");
     FLOORS[position(name.trim_end_matches(".rs"))]
 }
