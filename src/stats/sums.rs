@@ -56,11 +56,28 @@ pub fn squared_deviations(values: &[f64], centre: f64) -> f64 {
 }
 
 /// The unbiased two-pass variance Σ(x − mean)²/(n − 1); `None` below two values.
+///
+/// A spread that rounding alone explains is exactly 0: differences such as 0.3 − 0.2 and 0.2 − 0.1
+/// are a constant shift.
 pub fn variance(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
-    Some(squared_deviations(values, mean(values)?) / (values.len() - 1) as f64)
+    let variance = squared_deviations(values, mean(values)?) / (values.len() - 1) as f64;
+    let rounding = rounding_floor(values);
+    Some(if variance <= rounding * rounding {
+        0.0
+    } else {
+        variance
+    })
+}
+
+/// The deviation below which values of this size cannot be told from equal ones.
+pub fn rounding_floor(values: &[f64]) -> f64 {
+    16.0 * f64::EPSILON
+        * values
+            .iter()
+            .fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }
 
 #[cfg(test)]
