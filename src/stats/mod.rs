@@ -11,37 +11,69 @@
 pub mod special;
 pub mod sums;
 
+mod agreement;
+mod bootstrap;
 mod clustered;
 mod clusters;
+mod confidence_sequence;
 mod effective_n;
 mod error;
 mod estimate;
+mod judge_quality;
+mod krippendorff;
 mod mean;
 mod multiplicity;
 mod noninferiority;
+mod ppi;
+mod projection;
 mod proportion;
+mod quantiles;
+mod ratio;
 mod repeats;
+mod retrieval;
 mod rng;
+mod rogan_gladen;
 mod samples;
+mod sign_flip;
 mod stratified;
 mod weighted;
 
+pub use agreement::{Ac1, Agreement, Kappa, agreement};
+pub use bootstrap::{
+    Bca, Bootstrap, DEFAULT_REPLICATES, Standing, cluster_bootstrap, intervals, resample,
+};
 pub use clustered::{ClusteredMean, clustered_mean};
 pub use clusters::Clusters;
+pub use confidence_sequence::{
+    ClusterFrame, ConfidenceSequence, DEFAULT_TRUNCATION, Look, Observation, confidence_sequence,
+};
 pub use effective_n::{EffectiveWilson, wilson_effective_n};
 pub use error::StatsError;
 pub use estimate::{Estimable, Estimate, Interval, Method, NotEstimable};
+pub use judge_quality::{JudgeCounts, JudgeQuality, Share, judge_quality};
+pub use krippendorff::{
+    Krippendorff, KrippendorffInterval, krippendorff_alpha, krippendorff_interval,
+};
 pub use mean::{MeanSummary, mean_summary};
 pub use multiplicity::{at_most, benjamini_hochberg, holm};
 pub use noninferiority::{MarginTest, MarginVerdict, against_margin, margin_test};
+pub use ppi::{Augmented, ClusteredSpread, Labels, Ppi, PpiSpread, ppi};
+pub use projection::{
+    Projection, ProjectionSpread, StratifiedProjection, StratifiedSpread, add_strata, project_total,
+};
 pub use proportion::{
     clopper_pearson, clopper_pearson_lower_limit, jeffreys, two_sided_t, two_sided_z, uniform_beta,
     wilson,
 };
+pub use quantiles::{Level, OrderInterval, Quantile, Woodruff, quantiles};
+pub use ratio::{Ratio, RatioSpread, ratio};
 pub use repeats::{
     Components, optimal_repeats, repeats_for_inflation, variance_components, variance_cut,
 };
+pub use retrieval::{MetricMean, Query, QueryScores, Retrieval, retrieval, retrieval_scores};
 pub use rng::SplitMix64;
+pub use rogan_gladen::{CorrectedRate, JudgedCounts, RoganGladen, rogan_gladen};
 pub use samples::{SampleTable, Samples};
+pub use sign_flip::{SignFlip, sign_flip_test};
 pub use stratified::{StratifiedMean, macro_mean_se, stratified_mean};
 pub use weighted::{WeightedMean, weighted_mean};
