@@ -1,4 +1,5 @@
 //! The integration tests: one binary, one module a subject.
 
 mod architecture;
+mod coverage;
 mod stats_reference;
