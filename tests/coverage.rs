@@ -3,7 +3,7 @@
 //! Every setting is a world with a known pass rate. Cases of a cluster are alike: the cluster's own
 //! pass rate is drawn from a beta distribution, so that the intraclass correlation is exact.
 
-use caseload::stats::{Clusters, Samples, clustered_mean, special, wilson, wilson_effective_n};
+use caseload::stats::{Clusters, Samples, pass_rate, special, wilson};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use rayon::prelude::*;
@@ -157,18 +157,17 @@ impl Setting {
         for _ in 0..RUNS {
             let scores = self.scores(&labels, &mut rng);
             let samples = Samples::one_per_case(&scores).unwrap();
-            let default = wilson_effective_n(&samples, &clusters, CONFIDENCE)
-                .unwrap()
-                .unwrap();
-            let mean = clustered_mean(&scores, &clusters).unwrap();
-            let t = mean
+            let rate = pass_rate(&samples, &clusters, CONFIDENCE).unwrap();
+            let default = rate.estimate.unwrap().interval.unwrap();
+            let t = rate
+                .clustered
                 .cr2_ik_interval(CONFIDENCE)
                 .unwrap()
                 .unwrap()
                 .clipped(0.0, 1.0);
-            by_default += u32::from(default.interval.contains(self.pass_rate));
+            by_default += u32::from(default.contains(self.pass_rate));
             by_t += u32::from(t.contains(self.pass_rate));
-            default_width += default.interval.width();
+            default_width += default.width();
             t_width += t.width();
         }
         Shown {
