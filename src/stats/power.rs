@@ -96,13 +96,16 @@ impl Comparison {
         Ok(self.z_sum(power) * (self.variance() / n as f64).sqrt())
     }
 
-    /// The probability that `n` cases see a true difference `delta`:
-    /// Φ(|δ|/se − z) + Φ(−|δ|/se − z); 1 without any variance.
+    /// The probability that the two-sided test on `n` cases sees a true difference `delta`:
+    /// Φ(|δ|/se − z) + Φ(−|δ|/se − z), z = Φ⁻¹(1 − α/2); 1 without any variance.
+    ///
+    /// This is the two-sided test also for a plan that is one-sided: what a report prints is the
+    /// two-sided interval.
     ///
     /// # Errors
     ///
     /// As [`cases_needed_raw`](Self::cases_needed_raw); [`StatsError::NotPositive`] for `n`.
-    pub fn power(&self, n: u64, delta: f64) -> Result<f64, StatsError> {
+    pub fn two_sided_power(&self, n: u64, delta: f64) -> Result<f64, StatsError> {
         self.check()?;
         error::check_positive("n", n as f64)?;
         error::check_finite("delta", &[delta])?;
@@ -112,14 +115,9 @@ impl Comparison {
         }
         let (shift, z) = (
             delta.abs() / se,
-            special::normal_quantile(1.0 - self.tail()),
+            special::normal_quantile(1.0 - 0.5 * self.alpha),
         );
-        let far_side = if self.one_sided {
-            0.0
-        } else {
-            special::normal_cdf(-shift - z)
-        };
-        Ok(special::normal_cdf(shift - z) + far_side)
+        Ok(special::normal_cdf(shift - z) + special::normal_cdf(-shift - z))
     }
 
     /// Clusters needed when they are few, each of `cluster_size` cases: the smallest G with
@@ -350,8 +348,9 @@ mod tests {
     #[test]
     fn the_cases_needed_have_the_power_they_were_asked_for() {
         let n = MILLER.cases_needed(0.03, 0.8).unwrap();
-        assert!((MILLER.power(n, 0.03).unwrap() - 0.8).abs() < 1e-3);
-        assert!(MILLER.power(n, 0.03) > MILLER.power(n / 2, 0.03));
+        assert!((MILLER.two_sided_power(n, 0.03).unwrap() - 0.8).abs() < 1e-3);
+        let half = MILLER.two_sided_power(n / 2, 0.03).unwrap();
+        assert!(MILLER.two_sided_power(n, 0.03).unwrap() > half);
     }
 
     #[test]
@@ -361,7 +360,7 @@ mod tests {
             ..MILLER
         };
         assert_eq!(exact.cases_needed(0.03, 0.8), Ok(0));
-        assert_eq!(exact.power(2, 0.03), Ok(1.0));
+        assert_eq!(exact.two_sided_power(2, 0.03), Ok(1.0));
         assert_eq!(
             exact.clusters_needed(0.03, 0.8, 1.0),
             Ok(Err(NotEstimable::ZeroVariance))
@@ -428,7 +427,7 @@ mod tests {
                 k_baseline: 0,
                 ..MILLER
             }
-            .power(10, 0.1)
+            .two_sided_power(10, 0.1)
             .is_err()
         );
         assert!(connor_pairs(0.1, 0.2, 0.05, 0.8).is_err());
