@@ -105,6 +105,35 @@ pub fn agreement(table: &[Vec<u64>], confidence: f64) -> Result<Agreement, Stats
     })
 }
 
+/// Counts the labels of two raters into the table that [`agreement`] reads.
+///
+/// `first[i]` and `second[i]` are the categories of item i, below `categories`. O(n).
+///
+/// # Errors
+/// Lengths that differ, a category that is not below `categories`.
+pub fn agreement_table(
+    first: &[usize],
+    second: &[usize],
+    categories: usize,
+) -> Result<Vec<Vec<u64>>, StatsError> {
+    error::check_same_length("first", first.len(), "second", second.len())?;
+    for (argument, labels) in [("first", first), ("second", second)] {
+        if let Some(index) = labels.iter().position(|&label| label >= categories) {
+            return Err(StatsError::UnknownIndex {
+                argument,
+                index,
+                value: labels[index],
+                len: categories,
+            });
+        }
+    }
+    let mut table = vec![vec![0; categories]; categories];
+    for (&row, &column) in first.iter().zip(second) {
+        table[row][column] += 1;
+    }
+    Ok(table)
+}
+
 /// The table as shares of all items, with its margins.
 struct Shares {
     n: f64,
@@ -267,6 +296,22 @@ mod tests {
         assert_eq!(result.agreement_interval, Err(NotEstimable::NoData));
         assert_eq!(result.kappa, Err(NotEstimable::NoData));
         assert_eq!(result.ac1, Err(NotEstimable::NoData));
+    }
+
+    #[test]
+    fn labels_are_counted_into_a_table() {
+        let table = agreement_table(&[0, 1, 1, 1], &[0, 0, 1, 1], 2).unwrap();
+        assert_eq!(table, [[1, 0], [1, 2]]);
+        let unknown = agreement_table(&[0, 1], &[0, 2], 2);
+        assert!(matches!(
+            unknown,
+            Err(StatsError::UnknownIndex {
+                argument: "second",
+                index: 1,
+                ..
+            })
+        ));
+        assert!(agreement_table(&[0], &[], 2).is_err());
     }
 
     #[test]

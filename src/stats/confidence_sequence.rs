@@ -64,13 +64,17 @@ pub struct ConfidenceSequence {
 }
 
 impl ConfidenceSequence {
-    /// A sequence at level 1 − `alpha` with bets of at most `truncation` (see [`DEFAULT_TRUNCATION`]).
+    /// A sequence at level `confidence` = 1 − α with bets of at most `truncation` (see [`DEFAULT_TRUNCATION`]).
     ///
     /// # Errors
-    /// `alpha` or `truncation` outside the open interval (0, 1), or a cluster frame with a zero or
+    /// `confidence` or `truncation` outside the open interval (0, 1), or a cluster frame with a zero or
     /// with more clusters than cases.
-    pub fn new(observation: Observation, alpha: f64, truncation: f64) -> Result<Self, StatsError> {
-        error::check_probability("alpha", alpha)?;
+    pub fn new(
+        observation: Observation,
+        confidence: f64,
+        truncation: f64,
+    ) -> Result<Self, StatsError> {
+        error::check_probability("confidence", confidence)?;
         error::check_probability("truncation", truncation)?;
         if let Observation::ClusterTotal(frame) | Observation::ClusterDifferenceTotal(frame) =
             observation
@@ -79,7 +83,7 @@ impl ConfidenceSequence {
         }
         Ok(Self {
             observation,
-            log_two_over_alpha: (2.0 / alpha).ln(),
+            log_two_over_alpha: (2.0 / (1.0 - confidence)).ln(),
             truncation,
             seen: 0,
             sum: Sum::default(),
@@ -179,10 +183,10 @@ impl ConfidenceSequence {
 pub fn confidence_sequence(
     values: &[f64],
     observation: Observation,
-    alpha: f64,
+    confidence: f64,
     truncation: f64,
 ) -> Result<Vec<Look>, StatsError> {
-    let mut sequence = ConfidenceSequence::new(observation, alpha, truncation)?;
+    let mut sequence = ConfidenceSequence::new(observation, confidence, truncation)?;
     values
         .iter()
         .map(|&value| {
@@ -287,7 +291,7 @@ mod tests {
 
     #[test]
     fn before_the_first_observation_anything_is_possible() {
-        let sequence = ConfidenceSequence::new(Observation::Difference, 0.05, 0.5).unwrap();
+        let sequence = ConfidenceSequence::new(Observation::Difference, 0.95, 0.5).unwrap();
         assert_eq!(
             sequence.running(),
             Some(Interval {
@@ -300,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_score_outside_its_range_is_refused_and_leaves_no_trace() {
-        let mut sequence = ConfidenceSequence::new(Observation::Score, 0.05, 0.5).unwrap();
+        let mut sequence = ConfidenceSequence::new(Observation::Score, 0.95, 0.5).unwrap();
         sequence.push(1.0).unwrap();
         let before = sequence.look();
         assert!(matches!(
@@ -318,15 +322,15 @@ mod tests {
             clusters_total: 5,
             cases_total: 4,
         };
-        assert!(ConfidenceSequence::new(Observation::ClusterTotal(frame), 0.05, 0.5).is_err());
+        assert!(ConfidenceSequence::new(Observation::ClusterTotal(frame), 0.95, 0.5).is_err());
         let frame = ClusterFrame {
             largest_cluster: 0,
             clusters_total: 5,
             cases_total: 9,
         };
-        assert!(ConfidenceSequence::new(Observation::ClusterTotal(frame), 0.05, 0.5).is_err());
+        assert!(ConfidenceSequence::new(Observation::ClusterTotal(frame), 0.95, 0.5).is_err());
         assert!(ConfidenceSequence::new(Observation::Score, 0.0, 0.5).is_err());
-        assert!(ConfidenceSequence::new(Observation::Score, 0.05, 1.0).is_err());
+        assert!(ConfidenceSequence::new(Observation::Score, 0.95, 1.0).is_err());
     }
 
     #[test]
@@ -337,17 +341,38 @@ mod tests {
             cases_total: 9,
         };
         let values = [1.0, 0.0, 1.0, 1.0, 1.0, 0.0];
-        let as_cases = confidence_sequence(&values, Observation::Score, 0.05, 0.5).unwrap();
+        let as_cases = confidence_sequence(&values, Observation::Score, 0.95, 0.5).unwrap();
         let as_clusters =
-            confidence_sequence(&values, Observation::ClusterTotal(frame), 0.05, 0.5).unwrap();
+            confidence_sequence(&values, Observation::ClusterTotal(frame), 0.95, 0.5).unwrap();
         assert_eq!(as_cases, as_clusters);
+    }
+
+    #[test]
+    fn totals_of_differences_in_single_cases_are_differences() {
+        let frame = ClusterFrame {
+            largest_cluster: 1,
+            clusters_total: 9,
+            cases_total: 9,
+        };
+        let values = [1.0, 0.0, -1.0, 1.0, 1.0, 0.0];
+        let of = |observation| confidence_sequence(&values, observation, 0.95, 0.5).unwrap();
+        let as_clusters = of(Observation::ClusterDifferenceTotal(frame));
+        assert_eq!(of(Observation::Difference), as_clusters);
+        let frame = ClusterFrame {
+            largest_cluster: 2,
+            ..frame
+        };
+        let mut sequence =
+            ConfidenceSequence::new(Observation::ClusterDifferenceTotal(frame), 0.95, 0.5).unwrap();
+        sequence.push(-2.0).unwrap();
+        assert!(sequence.push(2.5).is_err());
     }
 
     /// A stream that changes its nature half way is what the running intersection betrays.
     #[test]
     fn an_empty_intersection_says_that_the_assumptions_failed() {
         let drifting: Vec<f64> = (0..4000).map(|t| f64::from(u8::from(t >= 2000))).collect();
-        let looks = confidence_sequence(&drifting, Observation::Score, 0.05, 0.5).unwrap();
+        let looks = confidence_sequence(&drifting, Observation::Score, 0.95, 0.5).unwrap();
         assert!(looks[1999].running().is_some());
         assert_eq!(looks[3999].running(), None);
     }
@@ -355,7 +380,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_running_interval_only_narrows(values in prop::collection::vec(0.0..=1.0f64, 1..200)) {
-            let looks = confidence_sequence(&values, Observation::Score, 0.05, 0.5).unwrap();
+            let looks = confidence_sequence(&values, Observation::Score, 0.95, 0.5).unwrap();
             for pair in looks.windows(2) {
                 prop_assert!(pair[1].running_low >= pair[0].running_low);
                 prop_assert!(pair[1].running_high <= pair[0].running_high);
@@ -368,7 +393,7 @@ mod tests {
         ) {
             let swapped: Vec<f64> = values.iter().map(|d| -d).collect();
             let last = |values: &[f64]| {
-                *confidence_sequence(values, Observation::Difference, 0.05, 0.5)
+                *confidence_sequence(values, Observation::Difference, 0.95, 0.5)
                     .unwrap()
                     .last()
                     .unwrap()

@@ -48,7 +48,7 @@ mod stratified;
 mod warning;
 mod weighted;
 
-pub use agreement::{Ac1, Agreement, Kappa, agreement};
+pub use agreement::{Ac1, Agreement, Kappa, agreement, agreement_table};
 pub use bootstrap::{
     Bca, Bootstrap, DEFAULT_REPLICATES, Standing, cluster_bootstrap, intervals, resample,
 };

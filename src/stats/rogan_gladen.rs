@@ -39,8 +39,9 @@ pub struct CorrectedRate {
     pub se: f64,
     /// Normal interval around `raw`, not clipped; for comparison only, it covers too little.
     pub wald: Interval,
-    /// Interval of Lang and Reiczigel, clipped to [0, 1]: what is printed.
-    pub interval: Interval,
+    /// Interval of Lang and Reiczigel, clipped to [0, 1]: what is printed. Not estimable where so few
+    /// labels stand behind the judge's better side that its adjusted knowledge is not above 0.
+    pub interval: Estimable<Interval>,
 }
 
 /// Rogan-Gladen estimate of the true pass rate with the interval of Lang and Reiczigel.
@@ -132,7 +133,11 @@ fn corrected(counts: JudgedCounts, confidence: f64) -> Estimable<CorrectedRate> 
         estimate: raw.clamp(0.0, 1.0),
         se,
         wald: Interval::around(raw, z * se),
-        interval: Interval::around(centre + shift, z * adjusted.standard_error()).clipped(0.0, 1.0),
+        interval: if adjusted.youden() > 0.0 {
+            Ok(Interval::around(centre + shift, z * adjusted.standard_error()).clipped(0.0, 1.0))
+        } else {
+            Err(NotEstimable::JudgeNotInformative)
+        },
     })
 }
 
@@ -228,6 +233,21 @@ mod tests {
         };
         let result = rogan_gladen(counts, 0.95).unwrap();
         assert_eq!(result.corrected, Err(NotEstimable::JudgeNotInformative));
+    }
+
+    /// Adding a pseudo-label to each side pulls a specificity of 1 from one label down to 2/3.
+    #[test]
+    fn a_judge_known_by_one_failure_has_a_point_and_no_interval() {
+        let counts = JudgedCounts {
+            true_pass: 300,
+            human_pass: 1000,
+            true_fail: 1,
+            human_fail: 1,
+            ..TYPICAL
+        };
+        let rate = rogan_gladen(counts, 0.95).unwrap().corrected.unwrap();
+        assert!(rate.raw > 0.0);
+        assert_eq!(rate.interval, Err(NotEstimable::JudgeNotInformative));
     }
 
     #[test]

@@ -163,9 +163,9 @@ fn confidence_sequence(input: &Value) -> Value {
         };
         (numbers(input, "totals"), Observation::ClusterTotal(frame))
     };
-    let (alpha, truncation) = (number(input, "alpha"), number(input, "c"));
-    let looks =
-        stats::confidence_sequence(&values, observation, alpha, truncation).expect("good input");
+    let (confidence, truncation) = (1.0 - number(input, "alpha"), number(input, "c"));
+    let looks = stats::confidence_sequence(&values, observation, confidence, truncation)
+        .expect("good input");
     let at: Vec<usize> = array(input, "at")
         .iter()
         .map(|at| usize::try_from(at.as_u64().expect("a place")).expect("a place"))
@@ -252,7 +252,7 @@ fn rogan_gladen(input: &Value) -> Value {
         "estimate": value(rate.map(|rate| rate.estimate)),
         "se": value(rate.map(|rate| rate.se)),
         "ci": [wald.map(|wald| wald.0), wald.map(|wald| wald.1)],
-        "ci_lang_reiczigel": pair(rate.map(|rate| rate.interval)),
+        "ci_lang_reiczigel": pair(rate.and_then(|rate| rate.interval)),
     });
     add_reason(&mut fields, rate.err());
     fields
