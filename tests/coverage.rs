@@ -156,15 +156,17 @@ impl Setting {
         let (mut default_width, mut t_width) = (0.0, 0.0);
         for _ in 0..RUNS {
             let scores = self.scores(&labels, &mut rng);
-            let samples = Samples::one_per_case(&scores).unwrap();
-            let rate = pass_rate(&samples, &clusters, CONFIDENCE).unwrap();
-            let default = rate.estimate.unwrap().interval.unwrap();
+            let samples = Samples::one_per_case(&scores).expect("finite scores");
+            let rate = pass_rate(&samples, &clusters, CONFIDENCE).expect("good input");
+            let default = rate
+                .estimate
+                .and_then(|rate| rate.interval)
+                .expect("there are data");
             let t = rate
                 .clustered
                 .cr2_ik_interval(CONFIDENCE)
-                .unwrap()
-                .unwrap()
-                .clipped(0.0, 1.0);
+                .expect("good input");
+            let t = t.expect("there are two clusters").clipped(0.0, 1.0);
             by_default += u32::from(default.contains(self.pass_rate));
             by_t += u32::from(t.contains(self.pass_rate));
             default_width += default.width();

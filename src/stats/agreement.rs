@@ -341,8 +341,8 @@ mod tests {
         fn coefficients_never_exceed_one(cells in prop::array::uniform4(0..50u64)) {
             let [a, b, c, d] = cells;
             let result = of([[a, b], [c, d]]);
-            prop_assert!(result.kappa.is_ok_and(|kappa| kappa.value > 1.0 + 1e-12) == false);
-            prop_assert!(result.ac1.is_ok_and(|ac1| ac1.value > 1.0 + 1e-12) == false);
+            prop_assert!(!result.kappa.is_ok_and(|kappa| kappa.value > 1.0 + 1e-12));
+            prop_assert!(!result.ac1.is_ok_and(|ac1| ac1.value > 1.0 + 1e-12));
         }
     }
 }

@@ -277,7 +277,7 @@ mod tests {
 
     fn lower_after(n: usize) -> f64 {
         let looks =
-            confidence_sequence(&vec![1.0; n], Observation::Score, 0.05, DEFAULT_TRUNCATION)
+            confidence_sequence(&vec![1.0; n], Observation::Score, 0.95, DEFAULT_TRUNCATION)
                 .unwrap();
         looks[n - 1].running_low
     }
