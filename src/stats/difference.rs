@@ -336,7 +336,7 @@ mod tests {
     /// 200 pairs of which 8 were fixed; one, two or six more cases have no answer of the candidate.
     fn with_missing(missing: usize) -> PairedDifference {
         let table = |score: fn(usize) -> Option<f64>, n: usize| -> SampleTable {
-            (0..n).map(|case| score(case)).collect()
+            (0..n).map(score).collect()
         };
         let n = 200 + missing;
         let candidate = table(|case| (case < 200).then_some(1.0), n);

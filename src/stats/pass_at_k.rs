@@ -41,7 +41,11 @@ pub fn majority_at_k(n: u64, correct: u64, k: u64) -> Result<Estimable<f64>, Sta
     Ok(enough(n, k).map(|()| {
         let weight = |j: u64| special::hypergeometric_pmf(j, correct, n - correct, k);
         let more: f64 = (k / 2 + 1..=k.min(correct)).map(weight).sum();
-        let half = if k % 2 == 0 { 0.5 * weight(k / 2) } else { 0.0 };
+        let half = if k.is_multiple_of(2) {
+            0.5 * weight(k / 2)
+        } else {
+            0.0
+        };
         (more + half).min(1.0)
     }))
 }
