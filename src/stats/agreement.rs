@@ -2,7 +2,7 @@
 //!
 //! Two coefficients that correct for chance stand side by side, because each misleads alone: kappa
 //! collapses when nearly everything passes, AC1 does not. The sensitivity and specificity of a judge
-//! say more than either, see [`judge_quality`](super::judge_quality).
+//! say more than either, see [`judge_quality`](super::judge_quality()).
 
 use super::{
     Estimable, Interval, NotEstimable, StatsError, error, proportion, special::student_quantile,

@@ -7,7 +7,7 @@
 use rayon::prelude::*;
 
 use super::{
-    Clusters, Estimable, Interval, NotEstimable, SplitMix64, StatsError, error,
+    Clusters, Estimable, Interval, Method, NotEstimable, SplitMix64, StatsError, error,
     quantiles::type_7_sorted,
     special::{normal_cdf, normal_quantile},
     sums,
@@ -60,6 +60,16 @@ pub struct Bootstrap {
     pub bca: Estimable<Bca>,
 }
 
+impl Bootstrap {
+    /// The interval to print: BCa where it exists, else the percentile interval, with which it is.
+    pub fn interval(&self) -> (Estimable<Interval>, Method) {
+        match self.bca {
+            Ok(bca) => (Ok(bca.interval), Method::BootstrapBca),
+            Err(_) => (self.percentile, Method::BootstrapPercentile),
+        }
+    }
+}
+
 /// How the replicates stand to the estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
@@ -86,7 +96,7 @@ pub struct Bca {
 ///
 /// The statistic is Σ S_g / Σ m_g over the clusters drawn (a ratio, because sizes vary), with S_g the
 /// total and m_g the number of cases of cluster g. One score per case (the case mean, with repeats);
-/// independent cases are [`Clusters::singletons`]. See [`intervals`] for the two intervals.
+/// independent cases are [`Clusters::singletons`]. See [`bootstrap_intervals`] for the two intervals.
 ///
 /// Outer `Err`: lengths that differ, a score that is not finite, no replicates, a `confidence`
 /// outside (0, 1). [`NotEstimable::NoData`] without cases; with one cluster the estimate stands alone
@@ -130,7 +140,7 @@ pub fn cluster_bootstrap(
             .map(|group| (total - group.0) / (cases - group.1))
             .collect()
     };
-    Ok(Ok(intervals(estimate, drawn, &jackknife, confidence)))
+    bootstrap_intervals(estimate, drawn, &jackknife, confidence).map(Ok)
 }
 
 /// Percentile and BCa interval of `estimate` from its replicates and its leave-one-out values.
@@ -142,15 +152,24 @@ pub fn cluster_bootstrap(
 ///
 /// `jackknife` holds the statistic without each cluster in turn; fewer than two make every interval
 /// [`NotEstimable::OneCluster`]. BCa is [`NotEstimable::BcaUndefinedFallBackToPercentile`] when frac
-/// is 0 or 1 or the jackknife values do not differ. `replicates` must not be empty.
+/// is 0 or 1 or the jackknife values do not differ.
+///
+/// # Errors
+/// No replicates; an estimate, a replicate or a jackknife value that is not finite; a `confidence`
+/// outside (0, 1).
 ///
 /// Source: Efron (1987), JASA 82(397), 171–185.
-pub fn intervals(
+pub fn bootstrap_intervals(
     estimate: f64,
     replicates: Vec<f64>,
     jackknife: &[f64],
     confidence: f64,
-) -> Bootstrap {
+) -> Result<Bootstrap, StatsError> {
+    error::check_positive("replicates", replicates.len() as f64)?;
+    error::check_finite("estimate", &[estimate])?;
+    error::check_finite("replicates", &replicates)?;
+    error::check_finite("jackknife", jackknife)?;
+    error::check_probability("confidence", confidence)?;
     let mut sorted = replicates.clone();
     sorted.par_sort_unstable_by(f64::total_cmp);
     let tail = (1.0 - confidence) / 2.0;
@@ -160,7 +179,7 @@ pub fn intervals(
         Ok(())
     };
     let standing = standing(estimate, &sorted);
-    Bootstrap {
+    Ok(Bootstrap {
         estimate,
         mean: sums::mean(&replicates).expect("at least one replicate"),
         se: several
@@ -170,7 +189,7 @@ pub fn intervals(
         standing,
         bca: several.and_then(|()| bca(estimate, &sorted, standing, jackknife, tail)),
         replicates,
-    }
+    })
 }
 
 /// The type-7 quantiles of sorted replicates at two levels.

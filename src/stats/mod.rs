@@ -50,7 +50,7 @@ mod weighted;
 
 pub use agreement::{Ac1, Agreement, Kappa, agreement, agreement_table};
 pub use bootstrap::{
-    Bca, Bootstrap, DEFAULT_REPLICATES, Standing, cluster_bootstrap, intervals, resample,
+    Bca, Bootstrap, DEFAULT_REPLICATES, Standing, bootstrap_intervals, cluster_bootstrap, resample,
 };
 pub use clustered::{ClusteredMean, clustered_mean};
 pub use clusters::Clusters;

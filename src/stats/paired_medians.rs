@@ -28,7 +28,7 @@ pub struct PairedMedians {
 /// Compares `candidate` and `baseline`, two values per case in the same order, by medians.
 ///
 /// The median of differences says how much a typical case changed; its interval is that of
-/// [`quantiles`](super::quantiles) at p = 1/2, and the sign test asks whether more cases went up than
+/// [`quantiles`](super::quantiles()) at p = 1/2, and the sign test asks whether more cases went up than
 /// down. The difference of medians says how much the typical latency changed; its interval resamples
 /// cases with both of their values (type-7 quantiles of the replicates). All medians are of type 7.
 ///

@@ -1,7 +1,8 @@
 //! A pass rate from many judged cases and few human labels: prediction-powered inference (PPI++).
 
 use super::{
-    Clusters, Estimable, Interval, NotEstimable, StatsError, error, special::student_quantile, sums,
+    Clusters, Estimable, Estimate, Interval, Method, NotEstimable, StatsError, error,
+    special::student_quantile, sums,
 };
 
 /// What humans and the judge said.
@@ -28,6 +29,9 @@ pub struct Ppi {
     pub human_only: f64,
     /// Mean of the judge's verdicts on the rest, which is biased as the judge is.
     pub judge_only: Estimable<f64>,
+    /// What is printed: the plain estimate with the interval of the pseudo-labels, clustered where
+    /// a cluster holds more than one case.
+    pub printed: Estimate,
     /// Standard errors and intervals; [`NotEstimable::SingleCase`] with one label.
     pub spread: Estimable<PpiSpread>,
 }
@@ -77,17 +81,6 @@ pub struct ClusteredSpread {
     pub interval: Interval,
 }
 
-impl Ppi {
-    /// The interval to print: with pseudo-labels, and clustered where clusters were given.
-    pub fn interval(&self) -> Estimable<Interval> {
-        let augmented = &self.spread.as_ref().map_err(|&reason| reason)?.augmented;
-        match augmented.clustered {
-            Some(clustered) => clustered.map(|clustered| clustered.interval),
-            None => Ok(augmented.interval),
-        }
-    }
-}
-
 /// The pass rate by PPI++ from `labels`.
 ///
 /// With human Y_i and judge f_i on n cases, judge F_j on N others: cov = mean (Y−Ȳ)(f−f̄), var the
@@ -129,13 +122,51 @@ pub fn ppi(labels: Labels<'_>, confidence: f64) -> Result<Estimable<Ppi>, StatsE
         return Ok(Err(NotEstimable::NoData));
     };
     let plain = Fit::of(human, judge_on_human, judge_rest);
+    let spread = spread(labels, &plain, confidence);
     Ok(Ok(Ppi {
+        printed: printed(labels, plain.estimate, &spread, confidence),
         lambda: plain.lambda,
         estimate: plain.estimate,
         human_only,
         judge_only: sums::mean(judge_rest).ok_or(NotEstimable::NoData),
-        spread: spread(labels, &plain, confidence),
+        spread,
     }))
+}
+
+fn printed(
+    labels: Labels<'_>,
+    point: f64,
+    spread: &Estimable<PpiSpread>,
+    confidence: f64,
+) -> Estimate {
+    let n_cases = labels.human.len() + labels.judge_rest.len();
+    let clustered = labels.clusters.filter(|clusters| !clusters.all_single());
+    // (standard error, interval); with clusters both from the residual totals of clusters.
+    let errors = spread
+        .as_ref()
+        .map_err(|&reason| reason)
+        .and_then(|spread| {
+            match (
+                clustered,
+                spread.plain_clustered,
+                spread.augmented.clustered,
+            ) {
+                (Some(_), Some(plain), Some(augmented)) => Ok((plain?.se, augmented?.interval)),
+                _ => Ok((spread.se, spread.augmented.interval)),
+            }
+        });
+    let independent = clustered.map_or(labels.human.len(), Clusters::len);
+    Estimate {
+        point,
+        interval: errors.map(|(_, interval)| interval),
+        se: errors.map(|(se, _)| se),
+        df: errors.ok().map(|_| (independent - 1) as f64),
+        method: Method::PredictionPowered,
+        confidence,
+        n_cases,
+        n_clusters: clustered.map_or(n_cases, Clusters::len),
+        n_samples: n_cases,
+    }
 }
 
 fn spread(labels: Labels<'_>, plain: &Fit, confidence: f64) -> Estimable<PpiSpread> {
@@ -308,7 +339,7 @@ mod tests {
             (spread.se, spread.gain),
             (0.0, Err(NotEstimable::ZeroVariance))
         );
-        assert!(result.interval().unwrap().low < 0.95);
+        assert!(result.printed.interval.unwrap().low < 0.95);
     }
 
     #[test]
@@ -337,7 +368,7 @@ mod tests {
             clusters: Some(&clusters),
         };
         let result = ppi(labels, 0.95).unwrap().unwrap();
-        assert_eq!(result.interval(), Err(NotEstimable::OneCluster));
+        assert_eq!(result.printed.interval, Err(NotEstimable::OneCluster));
     }
 
     #[test]
@@ -370,7 +401,7 @@ mod tests {
             let one = of(&human, &judge, &rest);
             let other = of(&back(&human), &back(&judge), &back(&rest));
             prop_assert!((one.estimate - other.estimate).abs() < 1e-12);
-            let (one, other) = (one.interval().unwrap(), other.interval().unwrap());
+            let (one, other) = (one.printed.interval.unwrap(), other.printed.interval.unwrap());
             prop_assert!((one.low - other.low).abs() < 1e-9);
             prop_assert!((one.high - other.high).abs() < 1e-9);
         }

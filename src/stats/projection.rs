@@ -6,8 +6,8 @@
 //! sample must include its failed attempts.
 
 use super::{
-    Clusters, Estimable, Interval, NotEstimable, Samples, StatsError, clustered, error, repeats,
-    special::student_quantile, sums,
+    Clusters, Estimable, Estimate, Interval, Method, NotEstimable, Samples, StatsError, clustered,
+    error, repeats, special::student_quantile, sums,
 };
 
 /// A projected total.
@@ -17,6 +17,8 @@ pub struct Projection {
     pub total: f64,
     /// Mean cost of a sample, every pilot case weighing the same.
     pub mean_per_sample: f64,
+    /// What is printed: the total with its prediction interval; the counts are the pilot's.
+    pub printed: Estimate,
     /// Its uncertainty; [`NotEstimable::NeedTwoPilotCases`] with one pilot case.
     pub spread: Estimable<ProjectionSpread>,
 }
@@ -75,13 +77,24 @@ pub fn project_total(
     };
     let wanted = n_cases as f64 * samples_per_case as f64;
     let total = wanted * mean_per_sample;
+    let answer = |spread: Estimable<ProjectionSpread>| Projection {
+        total,
+        mean_per_sample,
+        printed: Estimate {
+            point: total,
+            interval: spread.map(|spread| spread.prediction),
+            se: spread.map(|spread| spread.se),
+            df: spread.ok().map(|spread| spread.df),
+            method: Method::Projection,
+            confidence,
+            n_cases: pilot.n_cases(),
+            n_clusters: clusters.len(),
+            n_samples: pilot.n_samples(),
+        },
+        spread,
+    };
     let Some(variance) = sums::variance(&means) else {
-        let spread = Err(NotEstimable::NeedTwoPilotCases);
-        return Ok(Ok(Projection {
-            total,
-            mean_per_sample,
-            spread,
-        }));
+        return Ok(Ok(answer(Err(NotEstimable::NeedTwoPilotCases))));
     };
     let naive = variance / means.len() as f64;
     let (variance_of_mean, df, design_effect) = if clusters.len() < 2 || clusters.all_single() {
@@ -107,19 +120,15 @@ pub fn project_total(
     let variance_of_future = n_cases as f64 * per_case * per_case * future * design_effect;
     let se = (variance_of_mean + variance_of_future).sqrt();
     let t = student_quantile(0.5 + 0.5 * confidence, Some(df));
-    Ok(Ok(Projection {
-        total,
-        mean_per_sample,
-        spread: Ok(ProjectionSpread {
-            variance_of_mean,
-            variance_of_future,
-            se,
-            df,
-            components_split,
-            prediction: not_negative(total, t * se),
-            expected: not_negative(total, t * variance_of_mean.sqrt()),
-        }),
-    }))
+    Ok(Ok(answer(Ok(ProjectionSpread {
+        variance_of_mean,
+        variance_of_future,
+        se,
+        df,
+        components_split,
+        prediction: not_negative(total, t * se),
+        expected: not_negative(total, t * variance_of_mean.sqrt()),
+    }))))
 }
 
 /// The projections of the strata, added up.

@@ -4,7 +4,7 @@
 //! tail is a lie. A percentile that falls on such a value means "at least the timeout".
 
 use super::{
-    Clusters, Estimable, Interval, NotEstimable, StatsError, clustered, error,
+    Clusters, Estimable, Interval, Method, NotEstimable, StatsError, clustered, error,
     special::{binomial_cdf, student_quantile},
 };
 
@@ -248,6 +248,18 @@ fn as_index(place: f64) -> usize {
     place as usize
 }
 
+impl Quantile {
+    /// The limits to print, either of which may be unbounded, and how they were made: Woodruff's
+    /// where `clustered` values have them, else order statistics.
+    pub fn limits(&self, clustered: bool) -> (Option<f64>, Option<f64>, Method) {
+        match self.woodruff {
+            Ok(woodruff) if clustered => (woodruff.low, woodruff.high, Method::Woodruff),
+            Err(_) if clustered => (None, None, Method::Woodruff),
+            _ => (self.order.low, self.order.high, Method::OrderStatistics),
+        }
+    }
+}
+
 impl OrderInterval {
     /// The interval if both of its limits are bounded.
     pub fn interval(&self) -> Estimable<Interval> {
@@ -301,6 +313,11 @@ mod tests {
         assert_eq!(quantile.order.interval(), Err(NotEstimable::Unbounded));
         assert_eq!(quantile.order.coverage, 1.0);
         assert!(quantile.woodruff.is_err());
+        assert_eq!(quantile.limits(true), (None, None, Method::Woodruff));
+        assert_eq!(
+            quantile.limits(false),
+            (None, None, Method::OrderStatistics)
+        );
     }
 
     #[test]

@@ -1,14 +1,21 @@
 //! A ratio of totals: output per input token, cost per pass.
 
 use super::{
-    Clusters, Estimable, Interval, NotEstimable, StatsError, error, special::student_quantile, sums,
+    Clusters, Estimable, Estimate, Interval, Method, NotEstimable, StatsError, error,
+    special::student_quantile, sums,
 };
+
+/// Above this t² v_x/x̄² the denominator is too uncertain for the t interval.
+const UNCERTAIN_DENOMINATOR: f64 = 0.05;
 
 /// A ratio Σy/Σx with its intervals.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// Σy/Σx: the ratio of the means, which is not the mean of the ratios.
     pub ratio: f64,
+    /// What is printed: Fieller's interval where the denominator is uncertain (`fieller_g` above
+    /// 0.05), else the t interval.
+    pub printed: Estimate,
     /// Its uncertainty; [`NotEstimable::OneCluster`] with fewer than two clusters.
     pub spread: Estimable<RatioSpread>,
 }
@@ -62,11 +69,13 @@ pub fn ratio(
     }
     let ratio = total_y / total_x;
     let groups = clusters.len();
+    let answer = |spread: Estimable<RatioSpread>| Ratio {
+        ratio,
+        printed: printed(ratio, spread, clusters, confidence),
+        spread,
+    };
     if groups < 2 {
-        return Ok(Ok(Ratio {
-            ratio,
-            spread: Err(NotEstimable::OneCluster),
-        }));
+        return Ok(Ok(answer(Err(NotEstimable::OneCluster))));
     }
     let totals = |value: &dyn Fn(usize) -> f64| {
         clusters.totals(&(0..y.len()).map(value).collect::<Vec<f64>>())
@@ -99,16 +108,43 @@ pub fn ratio(
     } else {
         Err(NotEstimable::Unbounded)
     };
-    Ok(Ok(Ratio {
-        ratio,
-        spread: Ok(RatioSpread {
-            se,
-            df,
-            interval: Interval::around(ratio, t * se),
-            fieller,
-            fieller_g: uncertain_x / (mean_x * mean_x),
+    Ok(Ok(answer(Ok(RatioSpread {
+        se,
+        df,
+        interval: Interval::around(ratio, t * se),
+        fieller,
+        fieller_g: uncertain_x / (mean_x * mean_x),
+    }))))
+}
+
+fn printed(
+    ratio: f64,
+    spread: Estimable<RatioSpread>,
+    clusters: &Clusters,
+    confidence: f64,
+) -> Estimate {
+    let uncertain = spread.is_ok_and(|spread| spread.fieller_g > UNCERTAIN_DENOMINATOR);
+    Estimate {
+        point: ratio,
+        interval: spread.and_then(|spread| {
+            if uncertain {
+                spread.fieller
+            } else {
+                Ok(spread.interval)
+            }
         }),
-    }))
+        se: spread.map(|spread| spread.se),
+        df: spread.ok().map(|spread| spread.df),
+        method: if uncertain {
+            Method::Fieller
+        } else {
+            Method::LinearisedRatio
+        },
+        confidence,
+        n_cases: clusters.n_cases(),
+        n_clusters: clusters.len(),
+        n_samples: clusters.n_cases(),
+    }
 }
 
 #[cfg(test)]
@@ -135,6 +171,9 @@ mod tests {
             .unwrap();
         assert_eq!(spread.fieller, Err(NotEstimable::Unbounded));
         assert!(spread.fieller_g > 1.0);
+        let printed = of(&[3.0, 1.0, 4.0, 1.0, 5.0], &[1.0, 0.0, 1.0, 0.0, 0.0]).printed;
+        assert_eq!(printed.method, Method::Fieller);
+        assert_eq!(printed.interval, Err(NotEstimable::Unbounded));
     }
 
     #[test]

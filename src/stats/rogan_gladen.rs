@@ -1,6 +1,9 @@
 //! The true pass rate behind a judge's verdicts, from error rates measured elsewhere.
 
-use super::{Estimable, Interval, NotEstimable, StatsError, error, special::normal_quantile};
+use super::{
+    Estimable, Estimate, Interval, Method, NotEstimable, StatsError, error,
+    special::normal_quantile,
+};
 
 /// What a judge said of the cases, and how it did on cases with human labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct CorrectedRate {
     pub raw: f64,
     /// The corrected pass rate clipped to [0, 1].
     pub estimate: f64,
+    /// What is printed: the clipped rate with the interval of Lang and Reiczigel.
+    pub printed: Estimate,
     /// Standard error of `raw` by the delta method.
     pub se: f64,
     /// Normal interval around `raw`, not clipped; for comparison only, it covers too little.
@@ -53,7 +58,7 @@ pub struct CorrectedRate {
 /// π' + shift ± (z/J') √(q'(1−q')/N' + π'² Se'(1−Se')/n1' + (1−π')² Sp'(1−Sp')/n0').
 ///
 /// For error rates measured *elsewhere* (another release, another sample). With labels on the same
-/// population [`ppi`](super::ppi) is 35 to 45 % narrower. Assumes that the judge errs as often here as
+/// population [`ppi`](super::ppi()) is 35 to 45 % narrower. Assumes that the judge errs as often here as
 /// where it was measured, and independent cases.
 ///
 /// [`NotEstimable::NoData`] if nothing was judged;
@@ -128,16 +133,29 @@ fn corrected(counts: JudgedCounts, confidence: f64) -> Estimable<CorrectedRate> 
         * z
         * (centre * adjusted.sensitivity_variance()
             - (1.0 - centre) * adjusted.specificity_variance());
+    let interval = if adjusted.youden() > 0.0 {
+        Ok(Interval::around(centre + shift, z * adjusted.standard_error()).clipped(0.0, 1.0))
+    } else {
+        Err(NotEstimable::JudgeNotInformative)
+    };
+    let judged = usize::try_from(counts.judged).unwrap_or(usize::MAX);
     Ok(CorrectedRate {
         raw,
         estimate: raw.clamp(0.0, 1.0),
+        printed: Estimate {
+            point: raw.clamp(0.0, 1.0),
+            interval,
+            se: Ok(se),
+            df: None,
+            method: Method::RoganGladen,
+            confidence,
+            n_cases: judged,
+            n_clusters: judged,
+            n_samples: judged,
+        },
         se,
         wald: Interval::around(raw, z * se),
-        interval: if adjusted.youden() > 0.0 {
-            Ok(Interval::around(centre + shift, z * adjusted.standard_error()).clipped(0.0, 1.0))
-        } else {
-            Err(NotEstimable::JudgeNotInformative)
-        },
+        interval,
     })
 }
 
