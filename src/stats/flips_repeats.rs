@@ -202,12 +202,11 @@ fn test_case(case: &RepeatedCase) -> Option<CaseTest> {
     }
     let passes = case.base_pass + case.cand_pass;
     let fails = case.base_k + case.cand_k - passes;
-    let pmf = |k: u64| special::hypergeometric_pmf(k, passes, fails, case.cand_k);
     let (lowest, highest) = (passes.saturating_sub(case.base_k), case.cand_k.min(passes));
-    let observed = pmf(case.cand_pass);
+    let tables = probabilities(passes, fails, case.cand_k, lowest, highest);
+    let observed = tables[index_of(case.cand_pass - lowest)];
     let (mut p_worse, mut p_better, mut p_two) = (0.0, 0.0, 0.0);
-    for k in lowest..=highest {
-        let probability = pmf(k);
+    for (k, &probability) in (lowest..=highest).zip(&tables) {
         if k <= case.cand_pass {
             p_worse += probability;
         }
@@ -225,11 +224,40 @@ fn test_case(case: &RepeatedCase) -> Option<CaseTest> {
         p_worse: at_most_one(p_worse),
         p_better: at_most_one(p_better),
         p_two: at_most_one(p_two),
-        p_min_worse: pmf(lowest),
-        p_min_better: pmf(highest),
+        p_min_worse: tables[0],
+        p_min_better: tables[tables.len() - 1],
         q_worse: None,
         q_better: None,
     })
+}
+
+/// Hypergeometric probabilities of `lowest..=highest` passes among the candidate's `drawn` samples.
+///
+/// Started at the mode and continued outwards by the ratio of neighbours, so that what underflows
+/// is what is too small to matter.
+fn probabilities(passes: u64, fails: u64, drawn: u64, lowest: u64, highest: u64) -> Vec<f64> {
+    let mode = ((drawn + 1) * (passes + 1) / (passes + fails + 2)).clamp(lowest, highest);
+    let mut tables = vec![0.0; index_of(highest - lowest) + 1];
+    let at_mode = special::hypergeometric_pmf(mode, passes, fails, drawn);
+    tables[index_of(mode - lowest)] = at_mode;
+    // P(k + 1)/P(k); fails + k >= drawn holds for every possible k.
+    let ratio =
+        |k: u64| ((passes - k) * (drawn - k)) as f64 / ((k + 1) * (fails + k + 1 - drawn)) as f64;
+    let mut probability = at_mode;
+    for k in mode..highest {
+        probability *= ratio(k);
+        tables[index_of(k + 1 - lowest)] = probability;
+    }
+    probability = at_mode;
+    for k in (lowest..mode).rev() {
+        probability /= ratio(k);
+        tables[index_of(k - lowest)] = probability;
+    }
+    tables
+}
+
+fn index_of(k: u64) -> usize {
+    usize::try_from(k).expect("a case's samples fit in memory")
 }
 
 fn rate(passes: u64, k: u64) -> f64 {

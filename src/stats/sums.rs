@@ -1,8 +1,9 @@
 //! Sums, means and variances in a fixed order, so that a result is the same to the last bit.
 
-/// A running sum with Neumaier's compensation: the error stays at one rounding, whatever the length.
+/// A running sum with compensation: what each addition rounds away is summed apart, so that the
+/// error stays at one rounding, whatever the length.
 ///
-/// Source: Neumaier (1974), ZAMM 54, 39–51.
+/// Source: Neumaier (1974), ZAMM 54, 39–51, with Knuth's branch-free TwoSum.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     sum: f64,
@@ -14,11 +15,8 @@ impl Sum {
     #[inline]
     pub fn add(&mut self, value: f64) {
         let total = self.sum + value;
-        self.compensation += if self.sum.abs() >= value.abs() {
-            (self.sum - total) + value
-        } else {
-            (value - total) + self.sum
-        };
+        let part = total - self.sum;
+        self.compensation += (self.sum - (total - part)) + (value - part);
         self.sum = total;
     }
 
