@@ -2,4 +2,5 @@
 
 mod architecture;
 mod coverage;
+mod error_rates;
 mod stats_reference;
