@@ -153,7 +153,7 @@ pub(crate) fn compute(scores: &[f64], clusters: &Clusters) -> ClusteredMean {
         return ClusteredMean::without_error(0, clusters, Err(NotEstimable::NoData), NotEstimable::NoData);
     };
     let n_cases = scores.len();
-    let Some(variance) = sums::variance(scores) else {
+    let Some(variance) = sums::variance_around(scores, mean) else {
         return ClusteredMean::without_error(1, clusters, Ok(mean), NotEstimable::SingleCase);
     };
     let n = n_cases as f64;

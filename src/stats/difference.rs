@@ -162,8 +162,10 @@ impl Printed {
         let prefers_effective_n = single_verdicts || carriers < 10 || constant;
         let t = mean.cr2_ik_interval(confidence)?;
         let (interval, df, method) = match bonett_price {
+            Some(_) if differences.len() == 1 => {
+                (Err(NotEstimable::SingleCase), None, Method::BonettPriceEffectiveN)
+            }
             Some(effective) if prefers_effective_n => {
-                // One pair of fractions says nothing about spread; one verdict pair is Bernoulli.
                 (Ok(effective.interval), effective.df, Method::BonettPriceEffectiveN)
             }
             _ if constant => (Err(NotEstimable::ZeroVariance), None, Method::ClusteredT),
@@ -306,6 +308,15 @@ mod tests {
         assert_eq!(with_missing(3).verdict, DifferenceVerdict::Undetermined);
         assert_eq!(with_missing(6).verdict, DifferenceVerdict::Undetermined);
         assert!(with_missing(3).warnings.contains(&Warning::MissingPairs));
+    }
+
+    #[test]
+    fn one_pair_is_a_difference_and_nothing_more() {
+        let one = of(&[1.0], &[0.0], &[0]);
+        let estimate = one.estimate.unwrap();
+        assert_eq!(estimate.point, 1.0);
+        assert_eq!(estimate.interval, Err(NotEstimable::SingleCase));
+        assert_eq!(one.verdict, DifferenceVerdict::Undetermined);
     }
 
     #[test]

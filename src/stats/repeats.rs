@@ -49,8 +49,8 @@ pub(crate) fn components_of<'a>(cases: impl Iterator<Item = &'a [f64]>, means: &
     let mut within = sums::Sum::default();
     let mut noise = sums::Sum::default();
     let mut single = 0_usize;
-    for case in cases {
-        match sums::variance(case) {
+    for (case, &mean) in cases.zip(means) {
+        match sums::variance_around(case, mean) {
             Some(variance) => {
                 repeated += 1;
                 within.add(variance);

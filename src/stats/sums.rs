@@ -56,10 +56,15 @@ pub fn squared_deviations(values: &[f64], centre: f64) -> f64 {
 /// A spread that rounding alone explains is exactly 0: differences such as 0.3 − 0.2 and 0.2 − 0.1
 /// are a constant shift.
 pub fn variance(values: &[f64]) -> Option<f64> {
+    variance_around(values, mean(values)?)
+}
+
+/// As [`variance`], for values whose mean is already there.
+pub fn variance_around(values: &[f64], mean: f64) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
-    let variance = squared_deviations(values, mean(values)?) / (values.len() - 1) as f64;
+    let variance = squared_deviations(values, mean) / (values.len() - 1) as f64;
     let rounding = rounding_floor(values);
     Some(if variance <= rounding * rounding { 0.0 } else { variance })
 }
