@@ -152,3 +152,43 @@ impl Store {
             .map_err(failed_to("read a case's content"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixtures::{case, create};
+
+    #[test]
+    fn a_case_comes_back_with_all_that_can_change_its_result() {
+        let mut store = Store::in_memory().unwrap();
+        let mut second = case("b");
+        second.cluster = Some("doc-7".to_owned());
+        second.split = Some(Split::HeldOut);
+        second.pass_if = PassIf::AtLeast(2);
+        second.weight = 0.1;
+        let run = create(&mut store, &[case("a"), second.clone()], 3).unwrap();
+        let (row, content) = store.find_case(run.id, &"b".into()).unwrap().unwrap();
+        assert_eq!(
+            (row.position, row.repeats, row.split, row.cluster.as_str(), row.weight, row.pass_if),
+            (1, 3, second.split, "doc-7", 0.1, second.pass_if)
+        );
+        assert_eq!((row.fingerprint, row.segment), (second.fingerprint, second.segment));
+        assert_eq!((content.input, content.expected), (second.input, second.expected));
+        assert_eq!((content.graders, content.cluster), (second.graders, second.cluster));
+        let mut clusters = vec![];
+        store.for_each_case(run.id, |case| Ok::<_, StoreError>(clusters.push(case.cluster))).unwrap();
+        assert_eq!(clusters, ["a", "doc-7"]);
+        assert_eq!(store.find_case(run.id, &"z".into()).unwrap(), None);
+    }
+
+    #[test]
+    fn equal_content_is_kept_once_over_all_runs() {
+        let mut store = Store::in_memory().unwrap();
+        for _ in 0..3 {
+            create(&mut store, &[case("a"), case("b")], 1).unwrap();
+        }
+        let count: i64 =
+            store.connection.query_row("SELECT count(*) FROM case_content", [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 2);
+    }
+}

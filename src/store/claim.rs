@@ -164,3 +164,50 @@ fn process_started(pid: u32) -> Option<i64> {
     let started = fields.nth(18)?.parse().ok()?;
     (state != "Z").then_some(started)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixtures::store_with;
+
+    fn set(store: &Store, sql: &str) {
+        store.connection.execute_batch(sql).unwrap();
+    }
+
+    #[test]
+    fn a_run_that_is_worked_on_cannot_be_claimed_again() {
+        let (mut store, run) = store_with(1, 1);
+        assert!(store.is_worked_on(run.id).unwrap());
+        let error = store.claim_run(run.id).unwrap_err().to_string();
+        assert!(
+            error.starts_with(&format!("run `nightly-1` is being worked on by process {}", process::id()))
+        );
+        run.claim.release(&store.connection).unwrap();
+        assert!(!store.is_worked_on(run.id).unwrap());
+        store.claim_run(run.id).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_is_gone_or_whose_number_is_used_again_holds_nothing() {
+        let (mut store, run) = store_with(1, 1);
+        set(&store, "UPDATE run_lock SET process_started = process_started - 1");
+        assert!(!store.is_worked_on(run.id).unwrap());
+        set(&store, "UPDATE run_lock SET process_started = process_started + 1, pid = 4000000000");
+        let taken = store.claim_run(run.id).unwrap();
+        // What is late does not take away its successor's claim.
+        run.claim.release(&store.connection).unwrap();
+        assert!(store.is_worked_on(taken.run()).unwrap());
+    }
+
+    #[test]
+    fn from_another_machine_the_heartbeat_tells() {
+        let (store, run) = store_with(1, 1);
+        set(&store, "UPDATE run_lock SET machine = 'elsewhere', pid = 4000000000");
+        assert!(store.is_worked_on(run.id).unwrap());
+        set(&store, "UPDATE run_lock SET heartbeat_at = heartbeat_at - 31000");
+        assert!(!store.is_worked_on(run.id).unwrap());
+        run.claim.beat(&store.connection).unwrap();
+        assert!(store.is_worked_on(run.id).unwrap());
+    }
+}

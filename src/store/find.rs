@@ -219,3 +219,91 @@ fn steps_back(text: &str) -> Option<usize> {
         rest => rest.strip_prefix('~')?.parse().ok(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixtures::{case, create, store_with};
+
+    fn runs(names: &[&str]) -> Vec<RunRow> {
+        names
+            .iter()
+            .rev()
+            .map(|name| RunRow {
+                id: 1,
+                name: (*name).into(),
+                experiment: String::new(),
+                status: RunStatus::Complete,
+                created_at: UnixMillis(0),
+                finished_at: None,
+                stop_reason: None,
+                golden_fingerprint: Fingerprint::of(b""),
+                golden_name: String::new(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_run_is_found_by_name_prefix_or_age() {
+        let runs = runs(&["nightly-1", "weekly-1", "nightly-12"]);
+        for (text, found) in [
+            ("nightly-1", "nightly-1"),
+            ("nightly-12", "nightly-12"),
+            ("week", "weekly-1"),
+            ("latest", "nightly-12"),
+            ("latest~1", "weekly-1"),
+            ("latest~2", "nightly-1"),
+        ] {
+            assert_eq!(runs[choose(text, &runs).unwrap()].name.as_str(), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_not_found_is_told_with_what_there_is() {
+        let runs = runs(&["nightly-1", "weekly-1", "nightly-12"]);
+        for (text, message) in [
+            ("nigtly-1", "no run is called `nigtly-1`\n  hint: did you mean `nightly-1`?"),
+            (
+                "zebra",
+                "no run is called `zebra`\n  hint: the latest are `nightly-12`, `weekly-1`, `nightly-1`",
+            ),
+            (
+                "latest~3",
+                "no run is called `latest~3`\n  hint: the latest are `nightly-12`, `weekly-1`, `nightly-1`",
+            ),
+            ("night", "several runs begin with `night`\n  hint: the latest are `nightly-12`, `nightly-1`"),
+        ] {
+            assert_eq!(choose(text, &runs).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn a_run_comes_back_as_it_was_frozen() {
+        let (mut store, first) = store_with(2, 3);
+        let second = create(&mut store, &[case("c0")], 1).unwrap();
+        assert_eq!((first.name.as_str(), second.name.as_str()), ("nightly-1", "nightly-2"));
+        let detail = store.run_detail(first.id).unwrap();
+        assert_eq!(detail.seed, u64::MAX);
+        assert_eq!(detail.config, serde_json::json!({"repeats": 3}));
+        assert_eq!((detail.gates, detail.graders.len(), detail.targets.len()), (None, 1, 2));
+        let latest = store.find_run("latest").unwrap();
+        assert_eq!(store.run_before(&latest).unwrap().map(|run| run.name), Some(first.name));
+    }
+
+    #[test]
+    fn a_run_that_ended_has_an_end_and_a_reason() {
+        let (store, run) = store_with(1, 1);
+        store.set_status(run.id, RunStatus::Budget, Some("spent 1.00 of 1.00")).unwrap();
+        let row = store.find_run("latest").unwrap();
+        assert!(row.finished_at.is_some());
+        assert_eq!(row.stop_reason.as_deref(), Some("spent 1.00 of 1.00"));
+        store.set_status(run.id, RunStatus::Running, None).unwrap();
+        let row = store.find_run("latest").unwrap();
+        assert_eq!((row.status, row.finished_at, row.stop_reason), (RunStatus::Running, None, None));
+    }
+
+    #[test]
+    fn an_empty_store_says_so() {
+        assert!(matches!(Store::in_memory().unwrap().find_run("latest"), Err(StoreError::NoRuns)));
+    }
+}

@@ -68,3 +68,56 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<usize, Store
     }
     Ok(found)
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::Store;
+
+    fn file_with(sql: &str) -> (TempDir, std::path::PathBuf) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_of_version_0_is_brought_to_the_present_one() {
+        let (_folder, path) = file_with("PRAGMA user_version = 0; VACUUM;");
+        let store = Store::open(&path).unwrap();
+        assert_eq!(check(&store.connection, &path).unwrap(), VERSION);
+        drop(store);
+        // Opening again changes nothing.
+        assert!(Store::open(&path).unwrap().list_runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_newer_store_is_refused_and_left_as_it_is() {
+        let (_folder, path) = file_with("PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 99;");
+        let before = std::fs::read(&path).unwrap();
+        for error in [Store::open(&path).unwrap_err(), Store::open_read_only(&path).unwrap_err()] {
+            assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn what_is_no_store_is_refused_and_left_as_it_is() {
+        let (_folder, foreign) = file_with("CREATE TABLE recipe (name TEXT);");
+        let text = foreign.with_extension("txt");
+        std::fs::write(
+            &text,
+            "a letter to my landlord, longer than SQLite's header is, which has 100 bytes; \
+            so that it is read as one and found to be none",
+        )
+        .unwrap();
+        for path in [foreign, text] {
+            let before = std::fs::read(&path).unwrap();
+            let error = Store::open(&path).unwrap_err();
+            assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        }
+    }
+}

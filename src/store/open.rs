@@ -138,3 +138,69 @@ fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_is_made() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("deep/er/caseload.db");
+        Store::open(&path).unwrap();
+        assert!(Store::open_read_only(&path).unwrap().list_runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_fails_when_it_is_opened() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("a-file");
+        fs::write(&file, "not a folder").unwrap();
+        assert!(matches!(Store::open(file.join("caseload.db")), Err(StoreError::Folder { .. })));
+        assert!(matches!(Store::open(folder.path()), Err(StoreError::Open { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_read_only_folder_fails_when_it_is_opened() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        drop(Store::open(&path).unwrap());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        // The superuser may write everywhere; for everyone else opening must fail.
+        let is_superuser = fs::write(folder.path().join("probe"), "").is_ok();
+        let opened = Store::open(&path);
+        assert_eq!(opened.is_ok(), is_superuser, "{opened:?}");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_missing_store_is_told_with_a_hint_when_it_is_only_read() {
+        let error = Store::open_read_only("no/such/caseload.db").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no store at `no/such/caseload.db`\n  hint: run an experiment first, or give its place with --store"
+        );
+    }
+
+    #[test]
+    fn the_connection_is_durable_and_checks_references() {
+        let folder = TempDir::new().unwrap();
+        let store = Store::open(folder.path().join("caseload.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            store
+                .connection
+                .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+                .map(|value| format!("{value:?}"))
+                .unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), r#"Text("wal")"#);
+        assert_eq!(pragma("foreign_keys"), "Integer(1)");
+        assert_eq!(pragma("synchronous"), "Integer(2)");
+    }
+}

@@ -132,3 +132,34 @@ fn price(row: &rusqlite::Row<'_>) -> rusqlite::Result<Price> {
         batch_half: columns.take()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::fixtures::store_with;
+
+    #[test]
+    fn a_price_comes_back_with_its_unknown_parts_and_tiers() {
+        let (store, run) = store_with(1, 1);
+        let rates = Rates {
+            input: Cost::from_picodollars(3_000_000),
+            output: Cost::from_picodollars(15_000_000),
+            cache_read: Some(Cost::ZERO),
+            cache_write_5m: None,
+            cache_write_30m: None,
+            cache_write_1h: Some(Cost::from_picodollars(6_000_000)),
+        };
+        let price = Price {
+            model: "m-1".into(),
+            effective_from: Date::constant(2026, 2, 1),
+            source: "https://example.com/prices, read 2026-02-03".to_owned(),
+            rates,
+            tiers: vec![Tier { above_input_tokens: 200_000, rates: Rates { cache_read: None, ..rates } }],
+            batch_half: true,
+        };
+        store.add_prices(run.id, std::slice::from_ref(&price)).unwrap();
+        // The row as it was first used stays.
+        store.add_prices(run.id, &[Price { source: "later".to_owned(), ..price.clone() }]).unwrap();
+        assert_eq!(store.prices(run.id).unwrap(), [price]);
+    }
+}

@@ -228,3 +228,36 @@ fn row_number(position: usize) -> i64 {
 pub(super) fn json(what: &'static str, value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|source| StoreError::Json { what, source })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, thread};
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::fixtures::{case, create};
+
+    #[test]
+    fn a_run_with_two_cases_of_one_id_is_not_made_at_all() {
+        let mut store = Store::in_memory().unwrap();
+        assert!(create(&mut store, &[case("a"), case("a")], 1).is_err());
+        assert!(store.list_runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn runs_made_at_once_get_different_numbers() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        let make = || {
+            let mut store = Store::open(&path).unwrap();
+            (0..10).map(|_| create(&mut store, &[case("a")], 1).unwrap().name).collect::<Vec<_>>()
+        };
+        let names: BTreeSet<RunId> = thread::scope(|scope| {
+            let makers: Vec<_> = (0..4).map(|_| scope.spawn(make)).collect();
+            makers.into_iter().flat_map(|maker| maker.join().unwrap()).collect()
+        });
+        assert_eq!(names.len(), 40);
+        assert!(names.contains(&RunId::from("nightly-40")));
+    }
+}

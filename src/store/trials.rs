@@ -184,3 +184,152 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         request_id: columns.take()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::{option, prelude::*};
+
+    use super::*;
+    use crate::{
+        domain::{
+            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, UnixMillis, Usage, UsageFlag,
+        },
+        store::{fixtures::store_with, insert::Inserts},
+    };
+
+    fn metered() -> impl Strategy<Value = Metered> {
+        let count = 0..=i64::MAX.unsigned_abs();
+        let usage = (
+            [count.clone(), count.clone(), count.clone(), count.clone(), count.clone(), count.clone()],
+            option::of(count),
+        )
+            .prop_map(|([input_uncached, cache_read, five, thirty, hour, output], reasoning)| Usage {
+                input_uncached,
+                cache_read,
+                cache_write_5m: five,
+                cache_write_30m: thirty,
+                cache_write_1h: hour,
+                output,
+                reasoning,
+            });
+        let flag = prop::sample::select(vec![
+            UsageFlag::Contradictory,
+            UsageFlag::Incomplete,
+            UsageFlag::LifetimeAssumed,
+        ]);
+        (option::of(usage), option::of(flag), option::of(".{0,9}")).prop_map(|(usage, flag, raw)| Metered {
+            usage,
+            flag,
+            raw,
+        })
+    }
+
+    fn failure() -> impl Strategy<Value = Failure> {
+        let class = prop::sample::select(vec![
+            ErrorClass::Retry,
+            ErrorClass::RetrySlow,
+            ErrorClass::ThisTrial,
+            ErrorClass::StopTarget,
+            ErrorClass::StopQueue,
+        ]);
+        let kind = prop::sample::select(vec![
+            FailureKind::RateLimit,
+            FailureKind::ContextTooLong,
+            FailureKind::TooLarge,
+            FailureKind::Application,
+        ]);
+        (class, kind, ".{0,20}", option::of(100..600_u16), option::of(0..u32::MAX), any::<bool>()).prop_map(
+            |(class, kind, message, status, wait, may_be_billed)| Failure {
+                class,
+                kind,
+                message,
+                status,
+                retry_after: wait.map(|wait| Duration::from_millis(wait.into())),
+                may_be_billed,
+            },
+        )
+    }
+
+    fn cost() -> impl Strategy<Value = Option<Cost>> {
+        option::of((0..=i64::MAX).prop_map(Cost::from_picodollars))
+    }
+
+    prop_compose! {
+        fn record(run: i64)(
+            (target, case, repeat) in (0..2_u32, 0..3_u32, 1..5_u32),
+            outcome in prop::sample::select(Outcome::ALL.to_vec()),
+            failure in option::of(failure()),
+            (answer, stop_reason, request_id) in (".{0,40}", option::of(".{0,9}"), option::of(".{0,9}")),
+            (model_returned, system_fingerprint) in (option::of(".{0,9}"), option::of(".{0,9}")),
+            (metered, cost) in (metered(), cost()),
+            (latency_ms, first_token_ms) in (option::of(0.0..1e9), option::of(0.0..1e9)),
+            (queue_wait_ms, backoff_wait_ms) in (0.0..1e9, 0.0..1e9),
+            attempts in any::<u32>(),
+            source in prop::sample::select(vec![AnswerSource::Live, AnswerSource::Cache]),
+            (started_at, finished_at) in (any::<i64>(), any::<i64>()),
+        ) -> TrialRecord {
+            TrialRecord {
+                key: TrialKey { run, target, case, repeat },
+                outcome, failure, answer, stop_reason, metered, cost, latency_ms, first_token_ms,
+                queue_wait_ms, backoff_wait_ms, attempts, request_id, model_returned, system_fingerprint,
+                source,
+                started_at: UnixMillis(started_at),
+                finished_at: UnixMillis(finished_at),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_trial_comes_back_as_it_was_written(record in record(1)) {
+            let (store, _) = store_with(3, 5);
+            Inserts::prepare(&store.connection).unwrap().trial(&record).unwrap();
+            let stored = store.trial(record.key).unwrap();
+            prop_assert_eq!(stored, Some(StoredTrial { record, verdict: None }));
+        }
+
+        #[test]
+        fn an_attempt_comes_back_as_it_was_written(
+            failure in option::of(failure()),
+            metered in metered(),
+            cost in cost(),
+            number in 1..9_u32,
+            request_id in option::of(".{0,9}"),
+        ) {
+            let (store, run) = store_with(1, 1);
+            let attempt = Attempt {
+                trial: TrialKey { run: run.id, target: 1, case: 0, repeat: 1 },
+                number,
+                started_at: UnixMillis(5),
+                duration_ms: 1.5,
+                backoff_ms: 0.0,
+                status: failure.as_ref().map_or(Some(200), |failure| failure.status),
+                end: failure.map_or(AttemptEnd::Answered, AttemptEnd::Failed),
+                request_id,
+                metered,
+                cost,
+            };
+            Inserts::prepare(&store.connection).unwrap().attempt(&attempt).unwrap();
+            prop_assert_eq!(store.attempts(attempt.trial).unwrap(), vec![attempt]);
+        }
+    }
+
+    #[test]
+    fn the_trials_of_one_case_come_by_target_and_repeat() {
+        let (store, run) = store_with(2, 2);
+        let mut inserts = Inserts::prepare(&store.connection).unwrap();
+        for (target, case, repeat) in [(1, 0, 1), (0, 0, 2), (0, 1, 1), (0, 0, 1)] {
+            let key = TrialKey { run: run.id, target, case, repeat };
+            inserts.trial(&crate::store::fixtures::answered(key, "x")).unwrap();
+        }
+        let keys: Vec<(u32, u32)> = store
+            .trials_of_case(run.id, 0)
+            .unwrap()
+            .iter()
+            .map(|trial| (trial.record.key.target, trial.record.key.repeat))
+            .collect();
+        assert_eq!(keys, [(0, 1), (0, 2), (1, 1)]);
+    }
+}
