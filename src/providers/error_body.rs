@@ -154,7 +154,7 @@ mod tests {
             (r#"{"message":"g","type":"t"}"#, "g"),
             (r#"{"error":{"message":"h","metadata":{"raw":"upstream"}}}"#, "h: upstream"),
             ("plain words", "plain words"),
-            ("<html><title>502</title><p>Bad</html>", "a web page instead of JSON: 502   Bad"),
+            ("<html><title>502</title><p>Bad</html>", "a web page instead of JSON: 502  Bad"),
             ("[1]", "[1]"),
             ("", ""),
         ] {

@@ -255,3 +255,231 @@ fn text(message: Option<&Value>) -> String {
         _ => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        domain::{ErrorClass, FailureKind, LimitDimension, Parameters, Usage},
+        providers::{response::tests::response, test_request::request},
+    };
+
+    fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
+        read_reply(&response(status, headers, body), &Secrets::default(), SystemTime::UNIX_EPOCH)
+    }
+
+    /// A completion of one choice, without usage.
+    fn choice(finish_reason: Value, message: Value) -> String {
+        json!({"id": "chatcmpl-1", "object": "chat.completion", "model": "m",
+               "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]})
+        .to_string()
+    }
+
+    #[test]
+    fn a_bare_request_sends_no_setting() {
+        assert_eq!(
+            to_wire(&request(), MaxTokensField::MaxTokens),
+            json!({"model": "m-1", "messages": [{"role": "user", "content": "hello"}]})
+        );
+    }
+
+    #[test]
+    fn every_setting_goes_into_its_field_and_extra_wins() {
+        let mut request = request();
+        request.prompt.system = Some("Be brief.".into());
+        request.parameters = Arc::new(Parameters {
+            max_tokens: Some(50),
+            temperature: Some(0.5),
+            top_p: Some(0.9),
+            stop: vec!["END".to_owned()],
+            extra: json!({"seed": 3, "temperature": 1}).as_object().unwrap().clone(),
+        });
+        assert_eq!(
+            to_wire(&request, MaxTokensField::MaxCompletionTokens),
+            json!({
+                "model": "m-1",
+                "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
+                "max_completion_tokens": 50, "temperature": 1, "top_p": 0.9, "stop": ["END"], "seed": 3,
+            })
+        );
+        assert_eq!(to_wire(&request, MaxTokensField::MaxTokens)["max_tokens"], 50);
+    }
+
+    #[test]
+    fn only_openai_itself_takes_the_newer_field() {
+        for (url, field) in [
+            ("https://api.openai.com/v1", MaxTokensField::MaxCompletionTokens),
+            ("https://eu.api.openai.com/v1/", MaxTokensField::MaxCompletionTokens),
+            ("https://api.openai.com.example.org/v1", MaxTokensField::MaxTokens),
+            ("http://localhost:8000/v1", MaxTokensField::MaxTokens),
+            ("https://openrouter.ai/api/v1", MaxTokensField::MaxTokens),
+        ] {
+            assert_eq!(MaxTokensField::of_server(url), field, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_with_all_that_came_beside_it() {
+        let body = r#"{"id":"chatcmpl-2","object":"chat.completion","model":"gpt-5.6-sol-2026-07-01",
+            "system_fingerprint":"fp_12",
+            "choices":[{"index":0,"message":{"role":"assistant","content":"Oslo.","refusal":null},
+                        "logprobs":null,"finish_reason":"stop"}],
+            "usage":{"prompt_tokens":1500,"completion_tokens":42,"total_tokens":1542,
+                     "prompt_tokens_details":{"cached_tokens":1024,"cache_write_tokens":300},
+                     "completion_tokens_details":{"reasoning_tokens":30}}}"#;
+        let headers =
+            [("x-request-id", "req_0cc3"), ("x-ratelimit-limit-tokens", "9000"), ("retry-after", "2")];
+        let reply = read(200, &headers, body).unwrap();
+        assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "Oslo."));
+        assert_eq!(reply.model.as_deref(), Some("gpt-5.6-sol-2026-07-01"));
+        assert_eq!(reply.system_fingerprint.as_deref(), Some("fp_12"));
+        assert_eq!(reply.request_id.as_deref(), Some("req_0cc3"));
+        assert_eq!(reply.limits.readings[0].dimension, LimitDimension::Tokens);
+        let usage = Usage {
+            input_uncached: 176,
+            cache_read: 1_024,
+            cache_write_30m: 300,
+            output: 42,
+            reasoning: Some(30),
+            ..Usage::default()
+        };
+        assert_eq!(reply.metered, usage.into());
+    }
+
+    #[test]
+    fn every_way_to_end_has_its_outcome_and_text() {
+        let says = |content: &str| json!({"role": "assistant", "content": content, "refusal": null});
+        for (finish, message, outcome, text) in [
+            (json!("stop"), says("yes"), Outcome::Answered, "yes"),
+            (json!("stop"), json!({"content": null, "tool_calls": []}), Outcome::Answered, ""),
+            (json!("tool_calls"), json!({"content": null}), Outcome::Answered, ""),
+            (json!(null), says("yes"), Outcome::Answered, "yes"),
+            (json!("length"), says(""), Outcome::Truncated, ""),
+            (json!("length"), says("half"), Outcome::Truncated, "half"),
+            (json!("model_length"), says("half"), Outcome::Truncated, "half"),
+            (json!("content_filter"), says("The"), Outcome::Filtered, "The"),
+            (json!("content_filter"), json!(null), Outcome::Filtered, ""),
+            (
+                json!("stop"),
+                json!({"content": null, "refusal": "I will not."}),
+                Outcome::Refused,
+                "I will not.",
+            ),
+            (json!("stop"), json!({"content": "fine", "refusal": ""}), Outcome::Answered, "fine"),
+            (
+                json!("stop"),
+                json!({"content": "Oslo.", "reasoning_content": "Norway", "reasoning": "Norway"}),
+                Outcome::Answered,
+                "Oslo.",
+            ),
+            (
+                json!("stop"),
+                json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+                                   {"type": "text", "text": "Os"}, {"type": "text", "text": "lo."}]}),
+                Outcome::Answered,
+                "Oslo.",
+            ),
+        ] {
+            let body = choice(finish, message);
+            let reply = read(200, &[], &body).unwrap();
+            assert_eq!((reply.outcome, reply.text.as_str()), (outcome, text), "{body}");
+            assert_eq!(reply.metered, Metered::default());
+            assert_eq!(reply.request_id.as_deref(), Some("chatcmpl-1"));
+        }
+    }
+
+    #[test]
+    fn a_policys_400_is_a_filtered_answer() {
+        for (status, body, word) in [
+            (400, r#"{"error":{"message":"flagged","code":"invalid_prompt"}}"#, "invalid_prompt"),
+            (
+                400,
+                r#"{"error":{"message":"The response was filtered","type":null,"param":"prompt","code":"content_filter","innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
+                "content_filter",
+            ),
+            (
+                200,
+                r#"{"error":{"message":"filtered","code":"content_filter","status":400}}"#,
+                "content_filter",
+            ),
+            (
+                403,
+                r#"{"error":{"code":403,"message":"flagged","metadata":{"reasons":["hate"]}}}"#,
+                "moderation",
+            ),
+        ] {
+            let reply = read(status, &[], body).unwrap();
+            assert_eq!(reply.outcome, Outcome::Filtered, "{body}");
+            assert_eq!(reply.stop_reason.as_deref(), Some(word));
+            assert_eq!(reply.metered.usage, None);
+        }
+    }
+
+    #[test]
+    fn an_error_inside_a_200_is_an_error() {
+        for (body, class, kind, usage) in [
+            (
+                r#"{"error":{"code":429,"message":"Upstream is busy"}}"#,
+                ErrorClass::RetrySlow,
+                FailureKind::RateLimit,
+                false,
+            ),
+            (
+                r#"{"choices":[{"index":0,"message":{"content":"Os"},"finish_reason":"error","error":{"code":502,"message":"gone"}}],
+                    "usage":{"prompt_tokens":7,"completion_tokens":1}}"#,
+                ErrorClass::Retry,
+                FailureKind::Server,
+                true,
+            ),
+            (
+                r#"{"choices":[{"message":{"content":"Os"},"finish_reason":"error"}]}"#,
+                ErrorClass::Retry,
+                FailureKind::Server,
+                false,
+            ),
+            (r#"{"error":"out of memory"}"#, ErrorClass::Retry, FailureKind::Server, false),
+            (r#"{"choices":[]}"#, ErrorClass::Retry, FailureKind::Malformed, false),
+            (r#"{"choices":[{"finish_reason":"stop"}]}"#, ErrorClass::Retry, FailureKind::Malformed, false),
+            ("<html>log in</html>", ErrorClass::Retry, FailureKind::Malformed, false),
+            ("", ErrorClass::Retry, FailureKind::Malformed, false),
+        ] {
+            let rejection = read(200, &[], body).unwrap_err();
+            assert_eq!((rejection.failure.class, rejection.failure.kind), (class, kind), "{body}");
+            assert_eq!(rejection.metered.usage.is_some(), usage, "{body}");
+            assert!(rejection.failure.may_be_billed);
+        }
+    }
+
+    #[test]
+    fn an_error_is_read_with_its_wait() {
+        let body = r#"{"error":{"message":"Tokens a minute","type":"tokens","code":"rate_limit_exceeded"}}"#;
+        let headers =
+            [("retry-after", "20"), ("retry-after-ms", "19400"), ("x-ratelimit-reset-tokens", "6m0s")];
+        let rejection = read(429, &headers, body).unwrap_err();
+        assert_eq!(rejection.failure.retry_after.unwrap().as_millis(), 19_400);
+        assert_eq!(rejection.limits.readings[0].full_in.unwrap().as_secs(), 360);
+
+        let in_flight = read(402, &[("retry-after", "8")], r#"{"error":{"code":402,"message":"reserved"}}"#);
+        assert_eq!(in_flight.unwrap_err().failure.class, ErrorClass::RetrySlow);
+        let no_money = read(402, &[], r#"{"error":{"code":402,"message":"Insufficient credits"}}"#);
+        assert_eq!(no_money.unwrap_err().failure.class, ErrorClass::StopQueue);
+    }
+
+    #[test]
+    fn blank_lines_before_the_answer_are_no_fault() {
+        let body = format!("\n\n\r\n{}", choice(json!("stop"), json!({"content": "late"})));
+        assert_eq!(read(200, &[], &body).unwrap().text, "late");
+    }
+
+    proptest! {
+        #[test]
+        fn no_response_panics(status in 200_u16..600, body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let response = HttpResponse { status, headers: Default::default(), body: body.into() };
+            let _ = read_reply(&response, &Secrets::default(), SystemTime::UNIX_EPOCH);
+        }
+    }
+}

@@ -29,10 +29,10 @@ pub(super) fn error_reply(
     let (class, kind) = match meaning {
         Meaning::Failed(class, kind) => (class, kind),
         Meaning::Filtered => {
-            let code = error.code.as_deref().unwrap_or("filtered");
+            let code = if error.is_moderated { Some("moderation") } else { error.code.as_deref() };
             return Ok(Reply {
                 outcome: Outcome::Filtered,
-                stop_reason: Some(secrets.hide(code)),
+                stop_reason: code.map(|code| secrets.hide(code)),
                 ..Reply::answered("")
             });
         }
@@ -50,13 +50,12 @@ pub(super) fn error_reply(
 
 /// The sentence, and the code where it says more.
 fn message(error: &ErrorBody, secrets: &Secrets) -> String {
-    let word = error.code.as_deref().filter(|code| code.parse::<u16>().is_err()).or(error.kind.as_deref());
-    let text = match (error.message.trim(), word) {
-        ("", None) => "no reason given".to_owned(),
-        ("", Some(word)) => word.to_owned(),
-        (message, None) => message.to_owned(),
-        (message, Some(word)) if message.contains(word) => message.to_owned(),
-        (message, Some(word)) => format!("{message} ({word})"),
+    let code = error.code.as_deref().filter(|code| code.parse::<u16>().is_err());
+    let text = match (error.message.trim(), code) {
+        ("", None) => error.kind.clone().unwrap_or_else(|| "no reason given".to_owned()),
+        ("", Some(code)) => code.to_owned(),
+        (message, Some(code)) if !message.contains(code) => format!("{message} ({code})"),
+        (message, _) => message.to_owned(),
     };
     secrets.hide(&text)
 }
@@ -78,5 +77,52 @@ pub(super) fn with_usage(read: Result<Reply, Rejection>, metered: Metered) -> Re
     match read {
         Ok(reply) => Ok(Reply { metered, ..reply }),
         Err(rejection) => Err(Rejection { metered, ..rejection }),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use reqwest::header::HeaderMap;
+
+    use super::*;
+    use crate::domain::{ErrorClass, FailureKind};
+
+    /// A response of this status, with `name: value` headers.
+    pub(in crate::providers) fn response(status: u16, headers: &[(&str, &str)], body: &str) -> HttpResponse {
+        let headers: HeaderMap = headers
+            .iter()
+            .map(|&(name, value)| {
+                (name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap())
+            })
+            .collect();
+        HttpResponse { status, headers, body: body.to_owned().into_bytes().into() }
+    }
+
+    fn rejected(response: &HttpResponse, class: ErrorClass) -> Failure {
+        let error = ErrorBody::read(&response.body);
+        let meaning = Meaning::Failed(class, FailureKind::RateLimit);
+        error_reply(response, &error, meaning, &Secrets::default(), SystemTime::now()).unwrap_err().failure
+    }
+
+    #[test]
+    fn the_wait_is_told_only_where_there_is_something_to_wait_for() {
+        let response = response(429, &[("retry-after", "5")], "");
+        assert_eq!(rejected(&response, ErrorClass::RetrySlow).retry_after.unwrap().as_secs(), 5);
+        assert_eq!(rejected(&response, ErrorClass::StopQueue).retry_after, None);
+    }
+
+    #[test]
+    fn the_message_is_the_sentence_and_its_code() {
+        let message = |body: &str| rejected(&response(400, &[], body), ErrorClass::ThisTrial).message;
+        assert_eq!(message(r#"{"error":{"message":"no","code":"bad_image"}}"#), "no (bad_image)");
+        assert_eq!(message(r#"{"error":{"message":"no","code":400}}"#), "no");
+        assert_eq!(message(r#"{"error":{"type":"api_error"}}"#), "api_error");
+        assert_eq!(message(""), "no reason given");
+    }
+
+    #[test]
+    fn the_servers_no_ends_a_trial() {
+        let response = response(500, &[("x-should-retry", "false")], "{}");
+        assert_eq!(rejected(&response, ErrorClass::Retry).class, ErrorClass::ThisTrial);
     }
 }
