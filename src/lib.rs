@@ -7,3 +7,4 @@
 pub mod stats;
 pub mod store;
 pub mod domain;
+pub mod providers;
