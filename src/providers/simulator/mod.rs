@@ -23,13 +23,13 @@ use std::{
 use rand::RngExt;
 use tokio::time::{Instant, sleep};
 
+pub(crate) use self::draws::generator;
 pub use self::{
     bucket::{Admission, Bucket},
     cache::{Breakpoint, CacheUse, PrefixCache},
     model::{SimulatedAnswer, SimulatedModel},
     settings::{CacheSettings, ErrorRates, Latency, SimulatedTarget, SimulatorSettings, Tokens},
 };
-pub(crate) use self::{draws::generator, model::REFUSAL};
 use super::Rejection;
 use crate::domain::{
     Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Metered,

@@ -12,7 +12,7 @@ use super::{
 use crate::domain::{Case, ErrorClass, Failure, FailureKind, Outcome, TargetName};
 
 /// What a model says when it declines by policy.
-pub(crate) const REFUSAL: &str = "I can't help with that.";
+const REFUSAL: &str = "I can't help with that.";
 
 /// One simulated model.
 #[derive(Clone, Copy, Debug)]

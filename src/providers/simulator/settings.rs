@@ -133,7 +133,7 @@ impl Default for Tokens {
 
 impl Tokens {
     /// The tokens of a text of `chars` characters; at least one where there is text.
-    pub(super) fn of_chars(&self, chars: usize) -> u64 {
+    pub(crate) fn of_chars(&self, chars: usize) -> u64 {
         #[expect(clippy::cast_precision_loss, reason = "no text has 2^52 characters")]
         let tokens = (chars as f64 / self.chars_per_token).ceil();
         whole(tokens)
