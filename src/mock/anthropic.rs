@@ -1,0 +1,255 @@
+//! Anthropic's Messages: `POST /v1/messages`.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+
+use super::exchange::{Answer, Piece, Problem, Question, prefixes, quoted, request_id};
+use crate::domain::Outcome;
+
+#[derive(Deserialize)]
+struct Body<'a> {
+    #[serde(borrow)]
+    model: Option<Cow<'a, str>>,
+    max_tokens: Option<u32>,
+    #[serde(borrow)]
+    system: Option<Content<'a>>,
+    #[serde(borrow)]
+    messages: Option<Vec<Turn<'a>>>,
+    #[serde(default)]
+    stream: bool,
+    /// At the top level: a breakpoint at the end of the prompt.
+    #[serde(borrow)]
+    cache_control: Option<CacheControl<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Turn<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(#[serde(borrow)] Cow<'a, str>),
+    Blocks(#[serde(borrow)] Vec<Block<'a>>),
+}
+
+/// A block; those that are no text have none.
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    cache_control: Option<CacheControl<'a>>,
+}
+
+#[derive(Deserialize)]
+struct CacheControl<'a> {
+    #[serde(borrow)]
+    ttl: Option<Cow<'a, str>>,
+}
+
+impl Content<'_> {
+    fn blocks(&self) -> Vec<(&str, Option<&CacheControl<'_>>)> {
+        match self {
+            Self::Text(text) => vec![(text, None)],
+            Self::Blocks(blocks) => blocks
+                .iter()
+                .map(|block| (block.text.as_deref().unwrap_or_default(), block.cache_control.as_ref()))
+                .collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let texts: Vec<&str> = self.blocks().into_iter().map(|(text, _)| text).collect();
+        texts.join("\n")
+    }
+
+    fn chars(&self) -> usize {
+        self.blocks().iter().map(|(text, _)| text.chars().count()).sum()
+    }
+}
+
+pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Problem> {
+    let body: Body<'_> = serde_json::from_slice(body)
+        .map_err(|error| Problem::Request(format!("The request body is not valid JSON: {error}")))?;
+    let required = |name: &str| Problem::Request(format!("{name}: Field required"));
+    let model = body.model.ok_or_else(|| required("model"))?.into_owned();
+    let max_tokens = body.max_tokens.ok_or_else(|| required("max_tokens"))?;
+    let messages = body.messages.ok_or_else(|| required("messages"))?;
+    if body.stream {
+        return Err(Problem::Request("stream: this mock server does not stream".to_owned()));
+    }
+    if messages.is_empty() {
+        return Err(Problem::Request("messages: at least one message is required".to_owned()));
+    }
+    let last = messages.iter().rev().find(|turn| turn.role == "user");
+
+    let mut prompt: Vec<(&str, &str, Option<&CacheControl<'_>>)> = vec![];
+    if with_prefixes {
+        let system = body.system.iter().map(|content| ("system", content));
+        let turns = messages.iter().map(|turn| (&*turn.role, &turn.content));
+        for (role, content) in system.chain(turns) {
+            prompt.extend(content.blocks().into_iter().map(|(text, control)| (role, text, control)));
+        }
+        if let (Some(control), Some((_, _, at_end))) = (&body.cache_control, prompt.last_mut()) {
+            at_end.get_or_insert(control);
+        }
+    }
+    let for_one_hour = prompt
+        .iter()
+        .rev()
+        .find_map(|(_, _, control)| *control)
+        .is_some_and(|control| control.ttl.as_deref() == Some("1h"));
+    let pieces =
+        prompt.iter().map(|&(role, text, control)| Piece { role, text, is_breakpoint: control.is_some() });
+    Ok(Question {
+        prefixes: prefixes(&model, pieces),
+        text: last.map(|turn| turn.content.text()).unwrap_or_default(),
+        max_tokens: Some(max_tokens),
+        prompt_chars: body.system.iter().map(Content::chars).sum::<usize>()
+            + messages.iter().map(|turn| turn.content.chars()).sum::<usize>(),
+        for_one_hour,
+        model,
+    })
+}
+
+pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
+    let (stop_reason, details) = match answer.outcome {
+        Outcome::Truncated => ("max_tokens", "null"),
+        // This API has no filter of its own: what is withheld is a refusal without text.
+        Outcome::Refused | Outcome::Filtered => (
+            "refusal",
+            r#"{"type":"refusal","category":"general_harms","explanation":"The request was declined by policy."}"#,
+        ),
+        Outcome::Answered | Outcome::Failed | Outcome::Cancelled => ("end_turn", "null"),
+    };
+    let content = if answer.text.is_empty() {
+        "[]".to_owned()
+    } else {
+        format!(r#"[{{"type":"text","text":{}}}]"#, quoted(answer.text))
+    };
+    let usage = &answer.usage;
+    format!(
+        concat!(
+            r#"{{"id":"msg_mock{number:010}","type":"message","role":"assistant","model":{model},"#,
+            r#""content":{content},"stop_reason":"{stop_reason}","stop_sequence":null,"stop_details":{details},"#,
+            r#""usage":{{"input_tokens":{input},"cache_creation_input_tokens":{written},"#,
+            r#""cache_read_input_tokens":{read},"cache_creation":{{"ephemeral_5m_input_tokens":{written_5m},"#,
+            r#""ephemeral_1h_input_tokens":{written_1h}}},"output_tokens":{output},"service_tier":"standard"}}}}"#,
+        ),
+        number = answer.number,
+        model = quoted(answer.model),
+        content = content,
+        stop_reason = stop_reason,
+        details = details,
+        input = usage.input_uncached,
+        written = usage.cache_writes(),
+        read = usage.cache_read,
+        written_5m = usage.cache_write_5m,
+        written_1h = usage.cache_write_1h,
+        output = usage.output,
+    )
+    .into_bytes()
+}
+
+pub(super) fn failure(problem: &Problem, number: u64) -> (u16, Vec<u8>) {
+    let (status, kind, message) = match problem {
+        Problem::Key => (401, "authentication_error", "invalid x-api-key"),
+        Problem::Request(message) => (400, "invalid_request_error", message.as_str()),
+        Problem::TooLarge => (413, "request_too_large", "Request exceeds the maximum size"),
+        Problem::RateLimit => (
+            429,
+            "rate_limit_error",
+            "This request would exceed the rate limit of your organization: requests per minute.",
+        ),
+        Problem::Server => (500, "api_error", "Internal server error"),
+        Problem::Overloaded => (529, "overloaded_error", "Overloaded"),
+    };
+    let body = format!(
+        r#"{{"type":"error","error":{{"type":"{kind}","message":{}}},"request_id":"{}"}}"#,
+        quoted(message),
+        request_id(number),
+    );
+    (status, body.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::domain::Usage;
+
+    fn read(body: Value) -> Result<Question, Problem> {
+        parse(&serde_json::to_vec(&body).unwrap(), true)
+    }
+
+    #[test]
+    fn a_body_is_read_with_its_breakpoints() {
+        let control = json!({"type": "ephemeral", "ttl": "1h"});
+        let question = read(json!({
+            "model": "m", "max_tokens": 9,
+            "system": [{"type": "text", "text": "Be \"brief\".", "cache_control": control}],
+            "messages": [
+                {"role": "user", "content": "first"},
+                {"role": "assistant", "content": "yes"},
+                {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            ],
+        }))
+        .unwrap();
+        assert_eq!(
+            (question.text.as_str(), question.max_tokens, question.prompt_chars),
+            ("a\nb", Some(9), 21)
+        );
+        assert_eq!(
+            (question.prefixes.len(), question.prefixes[0].chars, question.for_one_hour),
+            (1, 11, true)
+        );
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let turn = json!([{"role": "user", "content": "a"}]);
+        for (body, message) in [
+            (json!({"model": "m", "messages": turn}), "max_tokens: Field required"),
+            (json!({"max_tokens": 1, "messages": turn}), "model: Field required"),
+            (json!({"model": "m", "max_tokens": 1}), "messages: Field required"),
+            (
+                json!({"model": "m", "max_tokens": 1, "messages": []}),
+                "messages: at least one message is required",
+            ),
+            (
+                json!({"model": "m", "max_tokens": 1, "messages": turn, "stream": true}),
+                "stream: this mock server does not stream",
+            ),
+        ] {
+            assert_eq!(read(body), Err(Problem::Request(message.to_owned())));
+        }
+    }
+
+    #[test]
+    fn an_answer_has_the_documented_shape() {
+        let usage =
+            Usage { input_uncached: 5, cache_read: 7, cache_write_1h: 11, output: 3, ..Usage::default() };
+        let answer = Answer { number: 4, model: "m", outcome: Outcome::Truncated, text: "a \"b\"\n", usage };
+        let body: Value = serde_json::from_slice(&success(&answer)).unwrap();
+        assert_eq!(
+            body,
+            json!({
+                "id": "msg_mock0000000004", "type": "message", "role": "assistant", "model": "m",
+                "content": [{"type": "text", "text": "a \"b\"\n"}],
+                "stop_reason": "max_tokens", "stop_sequence": null, "stop_details": null,
+                "usage": {
+                    "input_tokens": 5, "cache_creation_input_tokens": 11, "cache_read_input_tokens": 7,
+                    "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 11},
+                    "output_tokens": 3, "service_tier": "standard",
+                },
+            })
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! A question and its answer, before a dialect puts them into its own words.
+
+use axum::http::StatusCode;
+
+use super::{anthropic, openai};
+use crate::domain::{Outcome, Usage};
+
+/// The protocols that the mock server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Anthropic,
+    OpenAi,
+}
+
+/// What a request's body asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) model: String,
+    /// The last user message.
+    pub(super) text: String,
+    pub(super) max_tokens: Option<u32>,
+    /// Characters of the whole prompt.
+    pub(super) prompt_chars: usize,
+    /// Where the prompt may be cut for the cache, from the shortest to the longest.
+    pub(super) prefixes: Vec<Prefix>,
+    /// What is written to the cache is kept for an hour, not for five minutes.
+    pub(super) for_one_hour: bool,
+}
+
+/// The beginning of a prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prefix {
+    /// A hash over the model and all that is said up to here.
+    pub(super) key: u64,
+    /// Its characters.
+    pub(super) chars: usize,
+}
+
+/// One piece of a prompt, in the order in which the cache sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece<'a> {
+    pub(super) role: &'a str,
+    pub(super) text: &'a str,
+    /// Whether the prompt may be cut after it.
+    pub(super) is_breakpoint: bool,
+}
+
+/// The prefixes of a prompt.
+pub(super) fn prefixes<'a>(model: &str, pieces: impl IntoIterator<Item = Piece<'a>>) -> Vec<Prefix> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(model.as_bytes());
+    let mut chars = 0;
+    let mut prefixes = vec![];
+    for piece in pieces {
+        // Lengths keep a piece's end where it is.
+        hasher.update(&(piece.role.len() as u64).to_le_bytes()).update(piece.role.as_bytes());
+        hasher.update(&(piece.text.len() as u64).to_le_bytes()).update(piece.text.as_bytes());
+        chars += piece.text.chars().count();
+        if piece.is_breakpoint {
+            prefixes.push(Prefix { key: short(&hasher.finalize()), chars });
+        }
+    }
+    prefixes
+}
+
+/// The hash of a request's body.
+pub(super) fn body_hash(body: &[u8]) -> u64 {
+    short(&blake3::hash(body))
+}
+
+fn short(hash: &blake3::Hash) -> u64 {
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a hash has 32 bytes"))
+}
+
+/// An answer to put into words.
+#[derive(Clone, Debug)]
+pub(super) struct Answer<'a> {
+    /// The number behind its ids.
+    pub(super) number: u64,
+    pub(super) model: &'a str,
+    pub(super) outcome: Outcome,
+    pub(super) text: &'a str,
+    pub(super) usage: Usage,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Problem {
+    /// The key is missing or wrong.
+    Key,
+    /// The body is not what the protocol asks for.
+    Request(String),
+    /// More bytes than are read.
+    TooLarge,
+    /// A limit of requests a minute.
+    RateLimit,
+    /// The server fails.
+    Server,
+    /// The server has no capacity.
+    Overloaded,
+}
+
+impl Dialect {
+    /// Reads a body; `with_prefixes` where some model has a cache.
+    pub(super) fn parse(self, body: &[u8], with_prefixes: bool) -> Result<Question, Problem> {
+        match self {
+            Self::Anthropic => anthropic::parse(body, with_prefixes),
+            Self::OpenAi => openai::parse(body, with_prefixes),
+        }
+    }
+
+    /// The body of an answer.
+    pub(super) fn success(self, answer: &Answer<'_>) -> Vec<u8> {
+        match self {
+            Self::Anthropic => anthropic::success(answer),
+            Self::OpenAi => openai::success(answer),
+        }
+    }
+
+    /// Status and body of an error; `number` is the one behind the request's id.
+    pub(super) fn failure(self, problem: &Problem, number: u64) -> (StatusCode, Vec<u8>) {
+        let (status, body) = match self {
+            Self::Anthropic => anthropic::failure(problem, number),
+            Self::OpenAi => openai::failure(problem),
+        };
+        (StatusCode::from_u16(status).expect("the dialects' statuses have three digits"), body)
+    }
+
+    /// The header that carries the request's id.
+    pub(super) fn request_id_header(self) -> &'static str {
+        match self {
+            Self::Anthropic => "request-id",
+            Self::OpenAi => "x-request-id",
+        }
+    }
+}
+
+/// The request's id.
+pub(super) fn request_id(number: u64) -> String {
+    format!("req_mock{number:010}")
+}
+
+/// `text` as a JSON string.
+pub(super) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("any text is a JSON string")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_that_begin_alike_have_the_same_prefix() {
+        let piece = |text, is_breakpoint| Piece { role: "user", text, is_breakpoint };
+        let first = prefixes("m", [piece("shared", true), piece("a", true)]);
+        let second = prefixes("m", [piece("shared", true), piece("b", false)]);
+        assert_eq!(first[0], second[0]);
+        assert_eq!((first.len(), second.len(), first[1].chars), (2, 1, 7));
+        assert_ne!(prefixes("other", [piece("shared", true)])[0].key, first[0].key);
+    }
+}

@@ -1,0 +1,25 @@
+//! The simulator behind HTTP: a mock server that speaks the providers' protocols, to rehearse a run
+//! under its real limits and for tests.
+//!
+//! `POST /v1/messages` is Anthropic's Messages, `POST /v1/chat/completions` OpenAI's Chat Completions
+//! (both without streaming); `GET /stats` tells what came in, `POST /stats/reset` forgets it. Answers
+//! come from the cases that [`serve`] is given; each is found by the text of the last user message.
+
+mod anthropic;
+mod book;
+mod exchange;
+mod faults;
+mod limits;
+mod openai;
+mod server;
+mod settings;
+mod stats;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub use self::{
+    server::{MockServer, serve},
+    settings::{FaultRates, MockLatency, MockSettings},
+    stats::MockStats,
+};

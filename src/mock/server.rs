@@ -1,0 +1,429 @@
+//! The server: from a request to its answer.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU32, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use axum::{
+    Json, Router,
+    body::{Body, Bytes},
+    extract::{ConnectInfo, DefaultBodyLimit, State, rejection::BytesRejection},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::Response,
+    routing::{get, post},
+};
+use secrecy::ExposeSecret;
+use tokio::{
+    net::TcpListener,
+    sync::oneshot,
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use super::{
+    book::Book,
+    exchange::{Answer, Dialect, Problem, Question, body_hash, request_id},
+    faults::{self, Fault},
+    limits::{self, Reading},
+    settings::MockSettings,
+    stats::{Counters, Ending, MockStats},
+    wire::{Line, Listener},
+};
+use crate::{
+    domain::{Case, Outcome, TargetName, Usage},
+    providers::simulator::{
+        Breakpoint, Bucket, CacheUse, PrefixCache, SimulatedAnswer, SimulatedModel, SimulatedTarget,
+    },
+};
+
+/// The largest body that is read: Anthropic's own limit.
+const MAX_BODY_BYTES: usize = 32 << 20;
+
+/// What a proxy in front of a server may send in place of JSON.
+const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
+                          <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
+
+/// Serves the mock on `listener` until `shutdown` resolves; requests in flight are then answered.
+///
+/// # Errors
+/// If the listener fails.
+pub async fn serve(
+    listener: TcpListener,
+    settings: MockSettings,
+    cases: Vec<Arc<Case>>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    serve_state(listener, Arc::new(Server::new(settings, cases)), shutdown).await
+}
+
+async fn serve_state(
+    listener: TcpListener,
+    server: Arc<Server>,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let messages = async |State(server), ConnectInfo(line), headers, body| {
+        respond(server, Dialect::Anthropic, line, headers, body).await
+    };
+    let completions = async |State(server), ConnectInfo(line), headers, body| {
+        respond(server, Dialect::OpenAi, line, headers, body).await
+    };
+    let router = Router::new()
+        .route("/v1/messages", post(messages))
+        .route("/v1/chat/completions", post(completions))
+        .route("/chat/completions", post(completions))
+        .route("/stats", get(async |State(server): State<Arc<Server>>| Json(server.stats())))
+        .route("/stats/reset", post(async |State(server): State<Arc<Server>>| server.counters().reset()))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(server)
+        .into_make_service_with_connect_info::<Line>();
+    axum::serve(Listener(listener), router).with_graceful_shutdown(shutdown).await
+}
+
+/// A mock server on a free port of this machine, for tests and rehearsals.
+///
+/// Dropping it stops it, too, without waiting for what is in flight.
+#[derive(Debug)]
+pub struct MockServer {
+    address: SocketAddr,
+    server: Arc<Server>,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<io::Result<()>>,
+}
+
+impl MockServer {
+    /// Starts a server that answers from `cases`.
+    ///
+    /// # Errors
+    /// If no port is to be had.
+    pub async fn start(settings: MockSettings, cases: Vec<Arc<Case>>) -> io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let server = Arc::new(Server::new(settings, cases));
+        let (stop, stopped) = oneshot::channel();
+        // A sender that is dropped stops the server as well.
+        let shutdown = async {
+            let _ = stopped.await;
+        };
+        let task = tokio::spawn(serve_state(listener, Arc::clone(&server), shutdown));
+        Ok(Self { address, server, stop, task })
+    }
+
+    /// The server's address, such as `http://127.0.0.1:40123`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it saw so far.
+    pub fn stats(&self) -> MockStats {
+        self.server.stats()
+    }
+
+    /// Stops it once what is in flight has been answered.
+    ///
+    /// # Errors
+    /// If the server ended with an error.
+    pub async fn stop(self) -> io::Result<()> {
+        // It may have ended by itself already.
+        let _ = self.stop.send(());
+        self.task.await.map_err(io::Error::other)?
+    }
+}
+
+#[derive(Debug)]
+struct Server {
+    settings: MockSettings,
+    book: Book,
+    /// Some model has a prompt cache, so that prompts must be cut into prefixes.
+    has_cache: bool,
+    models: RwLock<HashMap<String, Arc<Model>>>,
+    bucket: Option<Mutex<Bucket>>,
+    cache: Mutex<PrefixCache>,
+    counters: Mutex<Counters>,
+    requests: AtomicU64,
+}
+
+/// A model's name, and what is remembered of each case that it was asked.
+#[derive(Debug)]
+struct Model {
+    name: TargetName,
+    cases: Vec<CaseState>,
+}
+
+#[derive(Debug, Default)]
+struct CaseState {
+    pass_probability: OnceLock<f64>,
+    /// Repeats that were answered.
+    answered: AtomicU32,
+}
+
+impl Server {
+    fn new(settings: MockSettings, cases: Vec<Arc<Case>>) -> Self {
+        let bucket = settings
+            .requests_per_minute
+            .map(|per_minute| Mutex::new(Bucket::new(per_minute, settings.burst_s)));
+        let has_cache = settings.models.values().chain([&settings.model]).any(|model| model.cache.is_some());
+        Self {
+            has_cache,
+            book: Book::new(cases),
+            models: RwLock::default(),
+            bucket,
+            cache: Mutex::default(),
+            counters: Mutex::new(Counters::new()),
+            requests: AtomicU64::new(0),
+            settings,
+        }
+    }
+
+    fn stats(&self) -> MockStats {
+        self.counters().snapshot(self.settings.price.as_ref())
+    }
+
+    fn counters(&self) -> MutexGuard<'_, Counters> {
+        lock(&self.counters)
+    }
+
+    /// Whether `headers` carry the key, if one is asked for.
+    fn has_key(&self, headers: &HeaderMap) -> bool {
+        let Some(key) = &self.settings.api_key else {
+            return true;
+        };
+        let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let given = header(HeaderName::from_static("x-api-key"))
+            .or_else(|| header(header::AUTHORIZATION)?.strip_prefix("Bearer "));
+        given == Some(key.expose_secret())
+    }
+
+    /// Asks the limit for room; `in_minute` requests came in the last minute.
+    fn admit(&self, in_minute: u64) -> (Option<Reading>, Option<Duration>) {
+        let (Some(bucket), Some(per_minute)) = (&self.bucket, self.settings.requests_per_minute) else {
+            return (None, None);
+        };
+        let admission = lock(bucket).ask(Instant::now());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "`as` saturates, which is meant"
+        )]
+        let limit = per_minute as u64;
+        (Some(Reading::new(limit, &admission, in_minute, self.settings.bucket_headers)), admission.wait)
+    }
+
+    fn model(&self, name: &str) -> Arc<Model> {
+        if let Some(model) = self.models.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+            return Arc::clone(model);
+        }
+        let mut models = self.models.write().unwrap_or_else(PoisonError::into_inner);
+        let model = models.entry(name.to_owned()).or_insert_with(|| {
+            let cases = (0..self.book.len()).map(|_| CaseState::default()).collect();
+            Arc::new(Model { name: name.into(), cases })
+        });
+        Arc::clone(model)
+    }
+
+    fn settings_of(&self, model: &str) -> &SimulatedTarget {
+        self.settings.models.get(model).unwrap_or(&self.settings.model)
+    }
+
+    /// What `question` is answered, and the latency of the model itself. An answer that is not
+    /// `counted` leaves the case at the same repeat.
+    fn simulate(&self, question: &Question, counted: bool) -> (SimulatedAnswer, Duration) {
+        let settings = self.settings_of(&question.model);
+        let Some(index) = self.book.find(&question.text) else {
+            self.counters().no_case();
+            let answer = SimulatedAnswer {
+                outcome: Outcome::Answered,
+                text: question.text.clone(),
+                output_tokens: settings.tokens.of_chars(question.text.chars().count()),
+            };
+            return (answer, Duration::ZERO);
+        };
+        let model = self.model(&question.model);
+        let simulated = SimulatedModel { seed: self.settings.seed, name: &model.name, settings };
+        let case = self.book.case(index);
+        let state = &model.cases[index];
+        let probability = *state.pass_probability.get_or_init(|| simulated.pass_probability(case));
+        let earlier = if counted {
+            state.answered.fetch_add(1, Ordering::Relaxed)
+        } else {
+            state.answered.load(Ordering::Relaxed)
+        };
+        let repeat = earlier.saturating_add(1);
+        let answer = simulated.answer_at(probability, case, repeat, question.max_tokens);
+        (answer, simulated.latency(case, repeat, 0))
+    }
+
+    /// Tokens of an answer that begins after `latency`.
+    fn usage(&self, question: &Question, output: u64, latency: Duration) -> Usage {
+        let settings = self.settings_of(&question.model);
+        let tokens = &settings.tokens;
+        let input = tokens.input.unwrap_or_else(|| tokens.of_chars(question.prompt_chars));
+        let used = settings.cache.map_or(CacheUse::default(), |cache| {
+            let breakpoints: Vec<Breakpoint> = question
+                .prefixes
+                .iter()
+                .map(|prefix| Breakpoint {
+                    key: prefix.key,
+                    tokens: tokens.of_chars(prefix.chars).min(input),
+                })
+                .filter(|breakpoint| breakpoint.tokens >= cache.min_tokens)
+                .collect();
+            let lifetime = if question.for_one_hour { 3600.0 } else { cache.ttl_s };
+            let lifetime = Duration::try_from_secs_f64(lifetime).unwrap_or(Duration::MAX);
+            let now = Instant::now();
+            lock(&self.cache).visit(&breakpoints, now, now + latency, lifetime)
+        });
+        let (written_5m, written_1h) =
+            if question.for_one_hour { (0, used.written) } else { (used.written, 0) };
+        Usage {
+            input_uncached: input - used.read - used.written,
+            cache_read: used.read,
+            cache_write_5m: written_5m,
+            cache_write_1h: written_1h,
+            output,
+            ..Usage::default()
+        }
+    }
+}
+
+/// A request while it is being answered: counted as abandoned unless it ends otherwise.
+struct Visit<'a> {
+    server: &'a Server,
+    ending: Ending,
+}
+
+impl Drop for Visit<'_> {
+    fn drop(&mut self) {
+        self.server.counters().ended(self.ending, Instant::now());
+    }
+}
+
+async fn respond(
+    server: Arc<Server>,
+    dialect: Dialect,
+    line: Line,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let number = server.requests.fetch_add(1, Ordering::Relaxed) + 1;
+    let in_minute = server.counters().arrived(Instant::now());
+    let mut visit = Visit { server: &server, ending: Ending::Abandoned };
+
+    if !server.has_key(&headers) {
+        return refuse(&mut visit, dialect, &Problem::Key, number, None);
+    }
+    let (reading, wait) = server.admit(in_minute);
+    if let Some(wait) = wait {
+        let mut response = refuse(&mut visit, dialect, &Problem::RateLimit, number, reading);
+        limits::write_wait(wait, server.settings.whole_seconds, response.headers_mut());
+        return response;
+    }
+    let question = match body {
+        Ok(body) => dialect.parse(&body, server.has_cache).map(|question| (question, body_hash(&body))),
+        Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Problem::TooLarge),
+        Err(rejection) => Err(Problem::Request(rejection.body_text())),
+    };
+    let (question, hash) = match question {
+        Ok(question) => question,
+        Err(problem) => return refuse(&mut visit, dialect, &problem, number, reading),
+    };
+    let earlier = server.counters().body(hash);
+    let settings = &server.settings;
+    let fate = faults::draw(settings.seed, &settings.faults, &settings.latency, hash, earlier);
+    if fate.fault == Some(Fault::RateLimited) {
+        let mut response = refuse(&mut visit, dialect, &Problem::RateLimit, number, reading);
+        limits::write_wait(Duration::from_secs(1), settings.whole_seconds, response.headers_mut());
+        return response;
+    }
+
+    let (answer, own_latency) = server.simulate(&question, fate.fault.is_none());
+    let latency = fate.latency.saturating_add(own_latency);
+    let problem = match fate.fault {
+        Some(Fault::ServerError) => Some(Problem::Server),
+        Some(Fault::Overloaded) => Some(Problem::Overloaded),
+        _ => None,
+    };
+    if let Some(problem) = problem {
+        pause(latency).await;
+        return refuse(&mut visit, dialect, &problem, number, reading);
+    }
+    let usage = server.usage(&question, answer.output_tokens, latency);
+    pause(latency).await;
+
+    let returned = server.settings_of(&question.model).model.as_deref().unwrap_or(&question.model);
+    let mut body = dialect.success(&Answer {
+        number,
+        model: returned,
+        outcome: answer.outcome,
+        text: &answer.text,
+        usage,
+    });
+    visit.ending = match fate.fault {
+        Some(Fault::Dropped { after }) => {
+            line.cut_after(after);
+            Ending::Dropped
+        }
+        Some(Fault::Half | Fault::Html) => Ending::Malformed,
+        _ => Ending::Answered(usage),
+    };
+    let mut kind = "application/json";
+    match fate.fault {
+        Some(Fault::Half) => body.truncate(body.len() / 2),
+        Some(Fault::Html) => {
+            kind = "text/html";
+            body = PROXY_PAGE.as_bytes().to_vec();
+        }
+        _ => {}
+    }
+    let mut response = reply(StatusCode::OK, kind, body);
+    identify(&mut response, dialect, number, reading);
+    response
+}
+
+async fn pause(latency: Duration) {
+    if !latency.is_zero() {
+        sleep(latency).await;
+    }
+}
+
+/// The answer to a request that gets none.
+fn refuse(
+    visit: &mut Visit<'_>,
+    dialect: Dialect,
+    problem: &Problem,
+    number: u64,
+    reading: Option<Reading>,
+) -> Response {
+    let (status, body) = dialect.failure(problem, number);
+    visit.ending = Ending::Status(status.as_u16());
+    let mut response = reply(status, "application/json", body);
+    identify(&mut response, dialect, number, reading);
+    response
+}
+
+fn reply(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn identify(response: &mut Response, dialect: Dialect, number: u64, reading: Option<Reading>) {
+    let headers = response.headers_mut();
+    let id = HeaderValue::from_str(&request_id(number)).expect("ids are ASCII");
+    headers.insert(HeaderName::from_static(dialect.request_id_header()), id);
+    if let Some(reading) = reading {
+        reading.write(dialect, headers);
+    }
+}
+
+/// No panic can leave what is locked half changed, so a poisoned lock is as good as a whole one.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
