@@ -21,6 +21,8 @@ pub mod retry_after;
 mod secrets;
 #[cfg(test)]
 mod test_request;
+#[cfg(test)]
+mod test_server;
 pub mod usage;
 
 pub use self::{
