@@ -10,6 +10,7 @@ pub mod classify;
 pub mod error_body;
 pub mod estimate_tokens;
 pub mod http;
+mod http_settings;
 pub mod limit_headers;
 pub mod openai;
 mod parameters;
@@ -28,7 +29,7 @@ pub mod usage;
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
     estimate_tokens::estimate_input_tokens,
-    http::{HttpError, HttpSettings},
+    http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
     rejection::Rejection,
