@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::CaseDefaults;
-use crate::domain::{
-    Examples, GraderName, GraderSpec, Input, Message, PassIf, Role, Source, Split, nearest,
-};
+use crate::domain::{Examples, GraderName, GraderSpec, Input, Message, PassIf, Role, Source, Split, nearest};
 
 /// One thing wrong within a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +28,12 @@ impl Problems {
         self.0.push(Problem { path: path.into(), message: message.into(), hint: None });
     }
 
-    fn add_with_hint(&mut self, path: impl Into<String>, message: impl Into<String>, hint: impl Into<String>) {
+    fn add_with_hint(
+        &mut self,
+        path: impl Into<String>,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         self.0.push(Problem { path: path.into(), message: message.into(), hint: Some(hint.into()) });
     }
 
@@ -98,7 +101,9 @@ pub(super) fn read_split(value: &Value, problems: &mut Problems) -> Option<Split
             if split.is_none() {
                 let message = format!("unknown split `{}`, expected {}", text.escape_debug(), listed(&names));
                 match nearest(&text.to_lowercase().replace(['_', ' '], "-"), names) {
-                    Some(meant) => problems.add_with_hint("split", message, format!("did you mean `{meant}`?")),
+                    Some(meant) => {
+                        problems.add_with_hint("split", message, format!("did you mean `{meant}`?"))
+                    }
                     None => problems.add("split", message),
                 }
             }
@@ -174,7 +179,8 @@ pub(super) fn read_repeats(value: &Value, problems: &mut Problems) -> Option<u32
     if value.is_null() {
         return None;
     }
-    let repeats = value.as_u64().and_then(|repeats| u32::try_from(repeats).ok()).filter(|&repeats| repeats > 0);
+    let repeats =
+        value.as_u64().and_then(|repeats| u32::try_from(repeats).ok()).filter(|&repeats| repeats > 0);
     if repeats.is_none() {
         problems.expected("repeats", "a whole number of at least 1", value);
     }
@@ -368,7 +374,11 @@ pub(super) fn read_graders(
         }
     };
     if values.is_empty() {
-        problems.add_with_hint("graders", "the list is empty", "leave it out to use the experiment's graders");
+        problems.add_with_hint(
+            "graders",
+            "the list is empty",
+            "leave it out to use the experiment's graders",
+        );
     }
     let mut graders: Vec<GraderSpec> = Vec::with_capacity(values.len());
     for (index, value) in values.into_iter().enumerate() {
@@ -484,7 +494,9 @@ mod tests {
             ]
         );
         assert_eq!(
-            told(json!({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})),
+            told(
+                json!({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})
+            ),
             ["input.messages: the conversation does not end with a user message"]
         );
         assert_eq!(
@@ -499,10 +511,13 @@ mod tests {
     #[test]
     fn graders_are_resolved_by_name_then_by_kind() {
         let house = GraderSpec { kind: "regex".into(), hard: true, ..bare_grader("house".into()) };
-        let defaults =
-            CaseDefaults { named: BTreeMap::from([("house".into(), house.clone())]), ..CaseDefaults::default() };
+        let defaults = CaseDefaults {
+            named: BTreeMap::from([("house".into(), house.clone())]),
+            ..CaseDefaults::default()
+        };
         let mut problems = Problems(vec![]);
-        let value = json!(["house", "exact", {"kind": "words", "any": ["a"]}, {"kind": "words", "hard": true}]);
+        let value =
+            json!(["house", "exact", {"kind": "words", "any": ["a"]}, {"kind": "words", "hard": true}]);
         let graders = read_graders(value, &defaults, &mut problems).unwrap();
         let names: Vec<&str> = graders.iter().map(|grader| grader.name.as_str()).collect();
         assert_eq!(names, ["house", "exact", "words", "words-2"]);
@@ -514,8 +529,7 @@ mod tests {
 
     #[test]
     fn a_grader_without_kind_and_a_name_given_twice_are_faults() {
-        let told =
-            |value| problems_of(|problems| read_graders(value, &CaseDefaults::default(), problems));
+        let told = |value| problems_of(|problems| read_graders(value, &CaseDefaults::default(), problems));
         assert_eq!(told(json!([])), ["graders: the list is empty"]);
         assert_eq!(
             told(json!([{"any": []}, 3, {"kind": "a", "name": "n"}, {"kind": "b", "name": "n"}])),

@@ -26,9 +26,9 @@ pub(super) fn read_id(raw: &RawValue) -> Result<String, String> {
             check_text(text)?;
             Ok(text.to_owned())
         }
-        Some(b'-' | b'0'..=b'9') => {
-            Err(format!("expected text or an integer, found the number `{text}`, which can be written in many ways"))
-        }
+        Some(b'-' | b'0'..=b'9') => Err(format!(
+            "expected text or an integer, found the number `{text}`, which can be written in many ways"
+        )),
         Some(b'n') => Err("expected text or an integer, found null".to_owned()),
         Some(b't' | b'f') => Err("expected text or an integer, found a boolean".to_owned()),
         Some(b'[') => Err("expected text or an integer, found a list".to_owned()),

@@ -4,25 +4,18 @@ use std::{
     collections::HashMap,
     fs::File,
     io::{BufRead, BufReader},
-    mem,
     path::Path,
     sync::Arc,
 };
 
-use serde_json::{Value, value::RawValue};
-
 use super::{
     CaseDefaults, GoldenSet,
-    fields::{
-        Problem, Problems, read_examples, read_graders, read_input, read_pass_if, read_repeats, read_segment,
-        read_source, read_split, read_text, read_weight,
-    },
+    case_line::{LineReader, syntax_fault},
     fingerprint::{case_fingerprint, set_fingerprint},
-    id::{comparable, read_id},
     lines::{Lines, NotText},
-    written::{FIELDS, NAMES_ELSEWHERE, Strict, WrittenLine},
+    written::WrittenLine,
 };
-use crate::domain::{Case, CaseId, Fault, Faults, Fingerprint, Input, PassIf, nearest};
+use crate::domain::{Case, CaseId, Fault, Faults};
 
 /// Reads the golden set at `path`, line by line.
 ///
@@ -42,7 +35,8 @@ pub fn load(path: &Path, defaults: &CaseDefaults) -> Result<GoldenSet, Faults> {
 /// As [`load`].
 pub fn read(reader: impl BufRead, path: &Path, defaults: &CaseDefaults) -> Result<GoldenSet, Faults> {
     let mut lines = Lines::new(reader);
-    let mut set = Building { path, defaults, cases: vec![], lines: vec![], ids: HashMap::new(), faults: vec![] };
+    let mut set =
+        Building { path, defaults, cases: vec![], lines: vec![], ids: HashMap::new(), faults: vec![] };
     loop {
         let line = match lines.next_line() {
             Ok(Some(line)) => line,
@@ -65,7 +59,8 @@ pub fn read(reader: impl BufRead, path: &Path, defaults: &CaseDefaults) -> Resul
                 set.read_line(line.number, text);
             }
             Err(NotText::Utf16) => {
-                set.faults.push(Fault::of_file(path, "the file is in UTF-16").with_hint("UTF-16; save as UTF-8"));
+                set.faults
+                    .push(Fault::of_file(path, "the file is in UTF-16").with_hint("UTF-16; save as UTF-8"));
                 break;
             }
             Err(NotText::InvalidByte { byte, column }) => {
@@ -136,196 +131,239 @@ impl Building<'_> {
     }
 }
 
-/// One line while it is read.
-struct LineReader<'a> {
-    path: &'a Path,
-    number: usize,
-    text: &'a str,
-    /// The line's id as faults print it, once it is known.
-    id: Option<String>,
-    faults: &'a mut Vec<Fault>,
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
 
-impl LineReader<'_> {
-    /// A fault at a value of this line; `offset` is in bytes from the value's start.
-    fn fault(&mut self, place: &str, value: Option<(&RawValue, usize)>, message: String, hint: Option<String>) {
-        // The value is a slice of the line, so that its address tells where it stands.
-        let column = value.map(|(raw, offset)| {
-            let start = raw.get().as_ptr().addr() - self.text.as_ptr().addr() + offset;
-            column_at(self.text, start)
+    use super::*;
+    use crate::domain::{GraderSpec, PassIf, Split};
+
+    fn read_bytes(bytes: &[u8]) -> Result<GoldenSet, Faults> {
+        read(bytes, Path::new("set.jsonl"), &CaseDefaults::default())
+    }
+
+    fn set(text: &str) -> GoldenSet {
+        read_bytes(text.as_bytes()).unwrap()
+    }
+
+    /// Every fault, as it is printed.
+    fn told(text: &str) -> Vec<String> {
+        let Err(Faults(faults)) = read_bytes(text.as_bytes()) else { return vec![] };
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn only_id_and_input_are_required() {
+        let set = set(r#"{"id": 1, "input": "x"}"#);
+        let case = &set.cases[0];
+        assert_eq!((case.id.as_str(), case.weight, case.repeats), ("1", 1.0, None));
+        assert_eq!((&case.context, &case.expected, &case.meta), (&Value::Null, &Value::Null, &Value::Null));
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let line = json!({
+            "id": "a", "split": "held-out", "added": "2026-01-02", "owner": "me",
+            "source": {"trace_id": "t", "captured_at": "c", "why_kept": "w"},
+            "segment": {"intent": "billing"}, "cluster": "c1", "weight": 2,
+            "input": {"message": "b", "history": [{"role": "user", "content": "a"}]},
+            "context": {"k": 1}, "expected": {"answer": "x"}, "graders": ["exact"], "repeats": 3,
+            "pass_if": {"at_least": 2}, "examples": {"pass": ["x"], "fail": ["y"]}, "meta": {"any": "thing"},
         });
-        let place = match &self.id {
-            Some(id) => format!("case `{id}`, `{place}`"),
-            None => format!("`{place}`"),
+        let set = set(&line.to_string());
+        let case = &set.cases[0];
+        assert_eq!(case.split, Some(Split::HeldOut));
+        assert_eq!(case.source.as_ref().unwrap().why_kept.as_deref(), Some("w"));
+        assert_eq!((case.cluster.as_deref(), case.weight, case.repeats), (Some("c1"), 2.0, Some(3)));
+        assert_eq!((case.pass_if, case.graders[0].kind.as_str()), (PassIf::AtLeast(2), "exact"));
+        assert_eq!(
+            (&case.examples.pass[..], &case.examples.fail[..]),
+            (&["x".into()][..], &["y".into()][..])
+        );
+        assert_eq!(case.meta, json!({"any": "thing"}));
+    }
+
+    #[test]
+    fn defaults_of_the_experiment_stand_in() {
+        let exact = GraderSpec {
+            name: "e".into(),
+            kind: "exact".into(),
+            hard: false,
+            parameters: Default::default(),
         };
-        let fault = Fault { column, hint, ..Fault::on_line(self.path, self.number, message) };
-        self.faults.push(fault.at(place));
+        let defaults =
+            CaseDefaults { graders: vec![exact.clone()], pass_if: PassIf::Every, ..CaseDefaults::default() };
+        let text = br#"{"id":"a","input":"x"}"#;
+        let set = read(text.as_slice(), Path::new("s"), &defaults).unwrap();
+        assert_eq!((&set.cases[0].graders, set.cases[0].pass_if), (&vec![exact], PassIf::Every));
     }
 
-    /// Fields that no case has, and fields that stand twice.
-    fn check_names(&mut self, written: &WrittenLine<'_>) {
-        if let Some((_, raw)) = written.fields.iter().find(|(name, _)| name == "id") {
-            self.id = read_id(raw).ok();
-        }
-        for (index, (name, raw)) in written.fields.iter().enumerate() {
-            if !FIELDS.contains(&name.as_str()) {
-                let has = |field: &str| written.fields.iter().any(|(name, _)| name == field);
-                self.fault(name, Some((raw, 0)), "unknown field".to_owned(), Some(hint_for(name, has)));
-            } else if written.fields[..index].iter().any(|(earlier, _)| earlier == name) {
-                self.fault(name, Some((raw, 0)), "the field stands twice".to_owned(), None);
-            }
+    #[test]
+    fn a_byte_order_mark_and_carriage_returns_change_nothing() {
+        let plain = "{\"id\":\"a\",\"input\":\"x\"}\n{\"id\":\"b\",\"input\":\"y\"}\n";
+        let windows = format!("\u{feff}{}", plain.replace('\n', "\r\n\r\n"));
+        let (one, other) = (set(plain), set(windows.trim_end()));
+        assert_eq!(one.fingerprint, other.fingerprint);
+        assert_eq!(other.cases[0].id.as_str(), "a");
+        assert_eq!(other.lines, [1, 3]);
+    }
+
+    #[test]
+    fn unicode_line_separators_inside_a_string_are_text() {
+        for separator in ['\u{2028}', '\u{2029}', '\u{85}', '\u{feff}'] {
+            let set = set(&format!("{{\"id\":\"a\",\"input\":\"first{separator}second\"}}"));
+            assert_eq!(set.cases[0].input.last_user_message(), format!("first{separator}second"));
         }
     }
 
-    /// The line's id, which must differ from all before.
-    fn read_id(
-        &mut self,
-        written: &WrittenLine<'_>,
-        ids: &mut HashMap<String, (usize, CaseId)>,
-    ) -> Option<CaseId> {
-        let Some((_, raw)) = written.fields.iter().find(|(name, _)| name == "id") else {
-            let hint = Some("give each case a short, lasting name".to_owned());
-            self.fault("id", None, "the case has no id".to_owned(), hint);
-            return None;
+    #[test]
+    fn ids_that_are_equal_once_they_are_text_are_refused_with_both_lines() {
+        let two = |one: &str, other: &str| {
+            told(&format!("{{\"id\":{one},\"input\":\"a\"}}\n\n{{\"id\":{other},\"input\":\"b\"}}"))
         };
-        let id = match read_id(raw) {
-            Ok(id) => CaseId::from(id),
-            Err(message) => {
-                self.fault("id", Some((raw, 0)), message, None);
-                return None;
-            }
+        assert_eq!(
+            two("1", "\"1\""),
+            [
+                "set.jsonl:3:7: case `1`, `id`: the id is already used on line 1\n  hint: rename one of the two"
+            ]
+        );
+        assert!(
+            two("\"1\"", "\" 1\"")[0].contains("differs only in spaces or Unicode form from `1` on line 1")
+        );
+        assert!(two("\"e\u{301}\"", "\"é\"")[0].contains("on line 1"));
+        assert_eq!(two("\"a\"", "\"A\""), Vec::<String>::new());
+        for bad in ["1.0", "1e0", "true", "null", "\"\"", "\"a/b\"", "\"a\\nb\"", "\"a\\u0000\""] {
+            assert_eq!(two(bad, "2").len(), 1, "{bad}");
+        }
+    }
+
+    #[test]
+    fn all_faults_of_a_file_are_told_at_once() {
+        let faults = told(concat!(
+            "{\"id\":\"é\",\"input\":\"x\",\"expcted\":1,\"split\":\"held_out\"}\n",
+            "\n",
+            "{\"id\":\"b\",\"inptu\":\"x\",\"weight\":-1}\n",
+            "{\"id\":\"c\",\"input\":\"x\" \"weight\":1}\n",
+            "{\"input\":\"\"}\n",
+            "{\"id\":\"d\",\"input\":\"x\",\"meta\":{\"a\":1,\"a\":2},\"repeats\":2,\"pass_if\":{\"at_least\":3}}\n",
+            "{\"id\":\"e\",\"input\":\"x\",\"input\":\"y\"}\n",
+            "[1]\n",
+        ));
+        assert_eq!(
+            faults,
+            [
+                "set.jsonl:1:34: case `é`, `expcted`: unknown field\n  hint: did you mean `expected`?",
+                "set.jsonl:1:44: case `é`, `split`: unknown split `held_out`, expected `tuning`, `held-out` or `live`\n  hint: did you mean `held-out`?",
+                "set.jsonl:3:18: case `b`, `inptu`: unknown field\n  hint: did you mean `input`?",
+                "set.jsonl:3:31: case `b`, `weight`: expected a number of at least 0, found -1",
+                "set.jsonl:3: case `b`, `input`: the case has no input",
+                "set.jsonl:4:23: not JSON: expected `,` or `}`",
+                "set.jsonl:5: `id`: the case has no id\n  hint: give each case a short, lasting name",
+                "set.jsonl:5:10: `input`: the user message is empty",
+                "set.jsonl:6:41: case `d`, `meta`: the key `a` stands twice",
+                "set.jsonl:6: case `d`, `pass_if`: at least 3 of 2 repeats can never pass\n  hint: raise `repeats` or lower `at_least`",
+                "set.jsonl:7:32: case `e`, `input`: the field stands twice",
+                "set.jsonl:8:1: invalid type: sequence, expected a case, which is a JSON object\n  hint: each line of a golden set is one JSON object",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_parse_error_names_its_own_line_and_column() {
+        let mut text = "\u{feff}{\"id\":0,\"input\":\"x\"}\n\n".to_owned();
+        for id in 2..142 {
+            text.push_str(&format!("{{\"id\":{id},\"input\":\"x\"}}\n"));
+        }
+        text.push_str("{\"id\":142,\"input\":}\n");
+        assert_eq!(told(&text), ["set.jsonl:143:19: not JSON: expected value"]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_golden_set_is_refused_in_one_sentence() {
+        assert_eq!(told("\n \n"), ["set.jsonl: the golden set is empty: it has no case"]);
+        assert!(told("[\n{\"id\":1},\n{\"id\":2}\n]")[0].contains("one JSON document over several lines"));
+        let told = |bytes: &[u8]| read_bytes(bytes).unwrap_err().to_string();
+        assert_eq!(told(b"\xFF\xFE{\0"), "set.jsonl: the file is in UTF-16\n  hint: UTF-16; save as UTF-8");
+        assert_eq!(
+            told(b"{\"id\":1,\"input\":\"x\"}\n{\"id\":\"\xE9\"}\n"),
+            "set.jsonl:2:8: invalid UTF-8: byte E9\n  hint: save the file as UTF-8"
+        );
+        let missing = load(Path::new("no/such.jsonl"), &CaseDefaults::default()).unwrap_err();
+        assert!(missing.to_string().starts_with("no/such.jsonl: cannot be opened"));
+    }
+
+    #[test]
+    fn nan_is_named() {
+        let faults = told("{\"id\":\"a\",\"input\":\"x\",\"weight\":NaN}");
+        assert!(faults[0].ends_with("hint: JSON has no NaN and no Infinity"), "{faults:?}");
+    }
+
+    #[test]
+    fn the_order_of_lines_does_not_change_the_fingerprint_of_the_set() {
+        let (a, b) = ("{\"id\":\"a\",\"input\":\"x\"}", "{\"id\":\"b\",\"input\":\"y\"}");
+        assert_eq!(set(&format!("{a}\n{b}")).fingerprint, set(&format!("{b}\n{a}")).fingerprint);
+        assert_ne!(set(a).fingerprint, set(b).fingerprint);
+    }
+
+    #[test]
+    fn only_what_can_change_a_result_changes_a_fingerprint() {
+        let base = json!({"id": "a", "input": "x", "context": 1, "expected": 2, "graders": ["exact"]});
+        let print = |field: &str, value: Value| {
+            let mut line = base.clone();
+            line[field] = value;
+            set(&line.to_string()).cases[0].fingerprint
         };
-        match ids.get(&comparable(id.as_str())) {
-            Some((line, earlier)) => {
-                let message = if *earlier == id {
-                    format!("the id is already used on line {line}")
-                } else {
-                    format!("the id differs only in spaces or Unicode form from `{earlier}` on line {line}")
-                };
-                self.fault("id", Some((raw, 0)), message, Some("rename one of the two".to_owned()));
-                None
-            }
-            None => {
-                ids.insert(comparable(id.as_str()), (self.number, id.clone()));
-                Some(id)
-            }
+        let same = print("id", json!("a"));
+        for (field, value) in [
+            ("id", json!("b")),
+            ("split", json!("live")),
+            ("owner", json!("o")),
+            ("segment", json!({"k": "v"})),
+            ("source", json!({"trace_id": "t"})),
+            ("repeats", json!(3)),
+            ("examples", json!({"pass": ["2"]})),
+            ("meta", json!({"n": 1})),
+            ("expected", json!(2.0)),
+            ("weight", json!(1.0)),
+        ] {
+            assert_eq!(print(field, value), same, "{field}");
+        }
+        for (field, value) in [
+            ("input", json!("y")),
+            ("context", json!(2)),
+            ("expected", json!("2")),
+            ("graders", json!(["words"])),
+            ("graders", json!([{"kind": "exact", "hard": true}])),
+            ("graders", json!([{"kind": "exact", "case": "keep"}])),
+            ("pass_if", json!("every")),
+            ("cluster", json!("c")),
+            ("weight", json!(2)),
+        ] {
+            assert_ne!(print(field, value), same, "{field}");
         }
     }
 
-    /// Everything but the id, which is put in when the rest is right.
-    fn read_case(&mut self, written: &WrittenLine<'_>, defaults: &CaseDefaults) -> Option<Case> {
-        let mut case = Case {
-            id: CaseId::from(""),
-            split: None,
-            added: None,
-            owner: None,
-            source: None,
-            segment: Default::default(),
-            cluster: None,
-            weight: 1.0,
-            input: Input::Text(String::new()),
-            context: Value::Null,
-            expected: Value::Null,
-            graders: vec![],
-            repeats: None,
-            pass_if: defaults.pass_if,
-            examples: Default::default(),
-            meta: Value::Null,
-            fingerprint: Fingerprint::from([0; 32]),
-        };
-        let mut input = None;
-        let mut graders = None;
-        for (name, raw) in &written.fields {
-            if name == "id" || !FIELDS.contains(&name.as_str()) {
-                continue;
+    proptest! {
+        /// Editing one prompt changes that case's fingerprint and no other's.
+        #[test]
+        fn changing_one_prompt_changes_that_case_only(count in 1_usize..20, at in any::<prop::sample::Index>(), prompt in "[a-z]{1,9}") {
+            let changed = at.index(count);
+            let file = |prompt: &dyn Fn(usize) -> String| {
+                (0..count).map(|id| format!("{}\n", json!({"id": id, "input": prompt(id)}))).collect::<String>()
+            };
+            let before = set(&file(&|id| format!("prompt {id}")));
+            let after = set(&file(&|id| if id == changed { prompt.clone() } else { format!("prompt {id}") }));
+            for (index, (one, other)) in before.cases.iter().zip(&after.cases).enumerate() {
+                prop_assert_eq!(one.fingerprint == other.fingerprint, index != changed);
             }
-            let Some(value) = self.read_value(name, raw) else { continue };
-            let mut problems = Problems(vec![]);
-            let told = &mut problems;
-            match name.as_str() {
-                "split" => case.split = read_split(&value, told),
-                "added" => case.added = read_text(name, value, told),
-                "owner" => case.owner = read_text(name, value, told),
-                "source" => case.source = read_source(value, told),
-                "segment" => case.segment = read_segment(value, told),
-                "cluster" => case.cluster = read_text(name, value, told),
-                "weight" => case.weight = read_weight(&value, told),
-                "input" => input = read_input(value, told),
-                "context" => case.context = value,
-                "expected" => case.expected = value,
-                "graders" => graders = read_graders(value, defaults, told),
-                "repeats" => case.repeats = read_repeats(&value, told),
-                "pass_if" => case.pass_if = read_pass_if(&value, told).unwrap_or(case.pass_if),
-                "examples" => case.examples = read_examples(value, told),
-                "meta" => case.meta = value,
-                _ => unreachable!("`FIELDS` lists every field"),
-            }
-            for Problem { path, message, hint } in mem::take(&mut problems.0) {
-                self.fault(&path, Some((raw, 0)), message, hint);
-            }
+            prop_assert_ne!(before.fingerprint, after.fingerprint);
         }
-        if !written.fields.iter().any(|(name, _)| name == "input") {
-            self.fault("input", None, "the case has no input".to_owned(), None);
-        }
-        if let (PassIf::AtLeast(least), Some(repeats)) = (case.pass_if, case.repeats)
-            && least > repeats
-        {
-            let message = format!("at least {least} of {repeats} repeats can never pass");
-            self.fault("pass_if", None, message, Some("raise `repeats` or lower `at_least`".to_owned()));
-        }
-        case.graders = graders.unwrap_or_else(|| defaults.graders.clone());
-        case.input = input?;
-        Some(case)
-    }
 
-    fn read_value(&mut self, name: &str, raw: &RawValue) -> Option<Value> {
-        match serde_json::from_str::<Strict>(raw.get()) {
-            Ok(Strict(value)) => Some(value),
-            Err(error) => {
-                let (message, column) = without_position(&error);
-                self.fault(name, Some((raw, column.saturating_sub(1))), message, None);
-                None
-            }
+        #[test]
+        fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), json in r#"(\{|\}|"id":|"input":|"graders":|\[|\]|"a"|1|,|\n|\u{feff}){0,30}"#) {
+            let _ = read_bytes(&bytes);
+            let _ = read_bytes(json.as_bytes());
         }
     }
-}
-
-/// What was probably meant by a field that does not exist; `has` tells which fields the line has.
-fn hint_for(name: &str, has: impl Fn(&str) -> bool) -> String {
-    let elsewhere = NAMES_ELSEWHERE.iter().find(|(other, _)| *other == name.to_lowercase());
-    match nearest(name, FIELDS).or(elsewhere.map(|(_, ours)| *ours)) {
-        Some(meant) if !has(meant) => format!("did you mean `{meant}`?"),
-        _ => "put what is your own under `meta`".to_owned(),
-    }
-}
-
-fn syntax_fault(path: &Path, number: usize, text: &str, error: &serde_json::Error) -> Fault {
-    let (message, column) = without_position(error);
-    let at = text.get(column.saturating_sub(1)..).unwrap_or_default();
-    let hint = if ["NaN", "Infinity", "-Infinity"].iter().any(|word| at.starts_with(word) || at[..].is_empty())
-        && (text.contains("NaN") || text.contains("Infinity"))
-    {
-        Some("JSON has no NaN and no Infinity")
-    } else if error.is_eof() {
-        Some("one case a line: is the object cut off, or spread over several lines?")
-    } else if !text.trim_start().starts_with('{') {
-        Some("each line of a golden set is one JSON object")
-    } else {
-        None
-    };
-    let column = Some(column_at(text, column.saturating_sub(1)));
-    let message = if error.is_data() { message } else { format!("not JSON: {message}") };
-    Fault { column, hint: hint.map(str::to_owned), ..Fault::on_line(path, number, message) }
-}
-
-/// serde's message without its own position, and the column in bytes from 1.
-fn without_position(error: &serde_json::Error) -> (String, usize) {
-    let text = error.to_string();
-    let end = text.rfind(" at line ").unwrap_or(text.len());
-    (text[..end].to_owned(), error.column())
-}
-
-/// The column in characters, from 1, of the byte at `offset`.
-fn column_at(text: &str, offset: usize) -> usize {
-    text.char_indices().take_while(|(index, _)| *index < offset).count() + 1
 }

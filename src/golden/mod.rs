@@ -3,6 +3,7 @@
 //! A file is right as a whole or refused with all its faults at once. What a grader's parameters
 //! mean is settled in `grading`; here a grader is a kind with data.
 
+mod case_line;
 mod fields;
 mod fingerprint;
 mod id;

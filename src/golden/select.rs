@@ -32,11 +32,12 @@ impl FromStr for Filter {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (field, value) = text
-            .split_once('=')
-            .ok_or_else(|| format!("`{text}` is not a filter; write `segment.key=value`, `split=name` or `id=name`"))?;
+        let (field, value) = text.split_once('=').ok_or_else(|| {
+            format!("`{text}` is not a filter; write `segment.key=value`, `split=name` or `id=name`")
+        })?;
         let (field, value) = (field.trim(), value.trim());
-        let known = matches!(field, "id" | "split") || field.strip_prefix("segment.").is_some_and(|key| !key.is_empty());
+        let known = matches!(field, "id" | "split")
+            || field.strip_prefix("segment.").is_some_and(|key| !key.is_empty());
         if !known {
             return Err(format!("unknown filter `{field}`; filters are `segment.key`, `split` and `id`"));
         }
@@ -94,7 +95,8 @@ pub fn select(set: &GoldenSet, selection: &Selection) -> Result<Vec<Arc<Case>>, 
         .cloned()
         .collect();
     if taken.is_empty() {
-        return Err(Fault::of_file(&set.path, "the selection leaves no case").with_hint("loosen a filter or the limit"));
+        return Err(Fault::of_file(&set.path, "the selection leaves no case")
+            .with_hint("loosen a filter or the limit"));
     }
     Ok(taken)
 }
@@ -109,9 +111,7 @@ fn check_exists(set: &GoldenSet, filter: &Filter) -> Result<(), Fault> {
             let keys = set.cases.iter().flat_map(|case| case.segment.keys().map(String::as_str)).collect();
             (key, format!("no case has a segment `{key}`"), keys)
         }
-        _ => {
-            (filter.value.as_str(), format!("no case has `{}` = `{}`", filter.field, filter.value), values)
-        }
+        _ => (filter.value.as_str(), format!("no case has `{}` = `{}`", filter.field, filter.value), values),
     };
     let hint = match nearest(wrong, candidates.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),
@@ -123,7 +123,8 @@ fn check_exists(set: &GoldenSet, filter: &Filter) -> Result<(), Fault> {
 
 /// The first few candidates, and how many more there are.
 fn listed(candidates: &BTreeSet<&str>) -> String {
-    let shown: Vec<String> = candidates.iter().take(LISTED).map(|candidate| format!("`{candidate}`")).collect();
+    let shown: Vec<String> =
+        candidates.iter().take(LISTED).map(|candidate| format!("`{candidate}`")).collect();
     match candidates.len().saturating_sub(LISTED) {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),

@@ -10,22 +10,8 @@ use serde_json::{Map, Number, Value, value::RawValue};
 
 /// Every field that a line may have.
 pub(super) const FIELDS: [&str; 16] = [
-    "id",
-    "split",
-    "added",
-    "owner",
-    "source",
-    "segment",
-    "cluster",
-    "weight",
-    "input",
-    "context",
-    "expected",
-    "graders",
-    "repeats",
-    "pass_if",
-    "examples",
-    "meta",
+    "id", "split", "added", "owner", "source", "segment", "cluster", "weight", "input", "context",
+    "expected", "graders", "repeats", "pass_if", "examples", "meta",
 ];
 
 /// What other tools call a field of ours.
@@ -101,7 +87,8 @@ impl<'de> Deserialize<'de> for Strict {
             }
 
             fn visit_f64<E: de::Error>(self, value: f64) -> Result<Strict, E> {
-                let number = Number::from_f64(value).ok_or_else(|| E::custom("a number that is not finite"))?;
+                let number =
+                    Number::from_f64(value).ok_or_else(|| E::custom("a number that is not finite"))?;
                 Ok(Strict(number.into()))
             }
 
