@@ -13,3 +13,5 @@ pub mod providers;
 pub mod stats;
 pub mod store;
 pub mod domain;
+pub mod golden;
+pub mod grading;
