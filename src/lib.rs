@@ -5,3 +5,5 @@
 //! (`tests/architecture.rs` holds the table and names the two files when a line crosses it).
 
 pub mod domain;
+pub mod providers;
+pub mod queue;
