@@ -1,16 +1,152 @@
-//! Who answers: one file per dialect, wire format to and from neutral request, reply and failure.
+//! Who answers: one file a dialect, wire format <-> neutral request, reply and failure.
+//!
+//! Each dialect is a pair of pure functions (`to_wire`, `read_reply`) around the shared transport
+//! ([`http`]), so that everything but the transport is tested without a network. What an error means
+//! for the run is decided here, once ([`classify`]); waiting, limiting and asking again is the
+//! queue's.
 
-use crate::domain::{Failure, LimitReport, Metered};
+pub mod anthropic;
+pub mod classify;
+pub mod error_body;
+pub mod estimate_tokens;
+pub mod http;
+mod http_settings;
+pub mod limit_headers;
+pub mod openai;
+mod parameters;
+mod rejection;
+pub mod replay;
+mod replay_file;
+mod response;
+pub mod retry_after;
+mod secrets;
+#[cfg(test)]
+mod test_request;
+#[cfg(test)]
+mod test_server;
+pub mod usage;
 
-/// An attempt that brought no answer.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rejection {
-    /// What went wrong and what follows from it.
-    pub failure: Failure,
-    /// The provider's id of the request, if one was received.
-    pub request_id: Option<String>,
-    /// Tokens, as far as the provider told of any.
-    pub metered: Metered,
-    /// What the response's headers said about the account's limits.
-    pub limits: LimitReport,
+pub use self::{
+    anthropic::{Anthropic, AnthropicSettings},
+    estimate_tokens::estimate_input_tokens,
+    http_settings::{HttpError, HttpSettings},
+    openai::{MaxTokensField, OpenAi, OpenAiSettings},
+    parameters::check_parameters,
+    rejection::Rejection,
+    replay::{Replay, ReplayOutputs},
+    secrets::Secrets,
+};
+
+use crate::domain::{Reply, Request};
+
+/// Who answers the requests of one account.
+#[derive(Debug)]
+pub enum Provider {
+    /// Anthropic's Messages API.
+    Anthropic(Anthropic),
+    /// OpenAI's Chat Completions, and every server that speaks it.
+    OpenAi(OpenAi),
+    /// Recorded outputs.
+    Replay(Replay),
+}
+
+impl Provider {
+    /// Asks once. Never retries, never waits for a limit: that is the queue's.
+    ///
+    /// # Errors
+    /// A [`Rejection`] when no answer came back. An answer that was truncated, refused or filtered
+    /// is a reply, not an error.
+    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
+        match self {
+            Self::Anthropic(anthropic) => anthropic.send(request).await,
+            Self::OpenAi(openai) => openai.send(request).await,
+            Self::Replay(replay) => replay.answer(request),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        Json, Router,
+        http::{HeaderMap, StatusCode},
+        routing::post,
+    };
+    use secrecy::SecretString;
+    use serde_json::{Value, json};
+
+    use super::{test_request::request, *};
+    use crate::domain::{ErrorClass, FailureKind, Outcome};
+
+    /// A server that answers each dialect at its own path with the key and the body it was sent.
+    async fn echo_server() -> String {
+        let anthropic = |headers: HeaderMap, Json(body): Json<Value>| async move {
+            let key = headers["x-api-key"].to_str().unwrap().to_owned();
+            let version = headers["anthropic-version"].to_str().unwrap().to_owned();
+            let text = format!("{key} {version} {}", body["messages"][0]["content"]);
+            Json(
+                json!({"type": "message", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
+                        "usage": {"input_tokens": 9, "output_tokens": 3}}),
+            )
+        };
+        let openai = |headers: HeaderMap, Json(body): Json<Value>| async move {
+            let key = headers.get("authorization").map_or("no key", |key| key.to_str().unwrap()).to_owned();
+            let text = format!("{key} {}", body["messages"][0]["content"]);
+            Json(json!({"choices": [{"message": {"content": text}, "finish_reason": "length"}]}))
+        };
+        let echo_key = |headers: HeaderMap| async move {
+            let key = headers["authorization"].to_str().unwrap().to_owned();
+            let error = json!({"error": {"message": format!("Incorrect API key provided: {key}"),
+                                         "code": "invalid_api_key"}});
+            (StatusCode::UNAUTHORIZED, Json(error))
+        };
+        let app = Router::new()
+            .route("/v1/messages", post(anthropic))
+            .route("/v1/chat/completions", post(openai))
+            .route("/strict/chat/completions", post(echo_key));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        url
+    }
+
+    fn openai(base_url: String, key: Option<&str>) -> Provider {
+        let key = key.map(SecretString::from);
+        let settings = OpenAiSettings { http: HttpSettings::new(base_url), key, max_tokens_field: None };
+        Provider::OpenAi(OpenAi::new(&settings).unwrap())
+    }
+
+    #[tokio::test]
+    async fn anthropic_is_asked_at_its_path_whatever_the_base_url_ends_with() {
+        let url = echo_server().await;
+        for end in ["", "/", "/v1", "/v1/"] {
+            let settings =
+                AnthropicSettings { http: HttpSettings::new(format!("{url}{end}")), key: "key-1".into() };
+            let provider = Provider::Anthropic(Anthropic::new(&settings).unwrap());
+            let reply = provider.send(&request()).await.unwrap();
+            assert_eq!(reply.text, "key-1 2023-06-01 \"hello\"");
+            assert_eq!(reply.metered.usage.unwrap().input_total(), 9);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_compatible_server_is_asked_with_or_without_a_key() {
+        let url = echo_server().await;
+        for (end, key, text) in
+            [("/v1", Some("key-1"), "Bearer key-1 \"hello\""), ("/v1/", None, "no key \"hello\"")]
+        {
+            let reply = openai(format!("{url}{end}"), key).send(&request()).await.unwrap();
+            assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Truncated, text));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_that_the_server_repeats_is_not_told_on() {
+        let provider = openai(format!("{}/strict", echo_server().await), Some("my-own-key"));
+        let rejection = provider.send(&request()).await.unwrap_err();
+        assert_eq!(rejection.failure.class, ErrorClass::StopQueue);
+        assert_eq!(rejection.failure.kind, FailureKind::Authentication);
+        let shown = format!("{rejection} {rejection:?} {provider:?}");
+        assert!(!shown.contains("my-own-key"), "{shown}");
+    }
 }
