@@ -84,8 +84,8 @@ fn trials(criterion: &mut Criterion) {
         bencher.iter(|| runtime.block_on(settle(&queue, black_box(&request), 1)));
     });
 
-    let each = 1_000;
-    for workers in [64, 1_024] {
+    let each = 1_000_u32;
+    for workers in [64_u32, 1_024] {
         group.throughput(Throughput::Elements(u64::from(workers * each)));
         group.sample_size(10);
         group.bench_with_input(BenchmarkId::new("workers", workers), &workers, |bencher, &workers| {

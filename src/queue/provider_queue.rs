@@ -15,7 +15,7 @@ use crate::{
         Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Metered, Outcome, ProviderName,
         Reply, Request, RunEvent, StopReason, TrialKey, UnixMillis,
     },
-    providers::Rejection,
+    providers::{Provider, Rejection},
 };
 
 use super::{
@@ -32,6 +32,12 @@ pub trait Transport: Sync {
     /// Sends `request` once. No retries, no waiting for limits: those are the queue's.
     fn send<'a>(&'a self, request: &'a Request)
     -> impl Future<Output = Result<Reply, Rejection>> + Send + 'a;
+}
+
+impl Transport for Provider {
+    async fn send<'a>(&'a self, request: &'a Request) -> Result<Reply, Rejection> {
+        Provider::send(self, request).await
+    }
 }
 
 /// Everything between a trial and the wire for one rate-limited account.
