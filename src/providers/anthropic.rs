@@ -1,0 +1,347 @@
+//! The Messages API of Anthropic.
+//!
+//! Source: Anthropic API reference, "Messages" and "Errors"; header `anthropic-version: 2023-06-01`.
+
+use std::time::SystemTime;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
+
+use super::{
+    HttpError, HttpSettings, Rejection, Secrets, classify,
+    error_body::ErrorBody,
+    http::{HttpResponse, Transport},
+    limit_headers::anthropic_limits,
+    parameters::merge,
+    response::{error_reply, header, with_headers},
+    usage::anthropic_usage,
+};
+use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
+
+/// Sent when a target sets no `max_tokens`: the API requires one.
+const DEFAULT_MAX_TOKENS: u32 = 1_024;
+
+/// One account with Anthropic.
+#[derive(Debug)]
+pub struct AnthropicSettings {
+    /// How the server is reached.
+    pub http: HttpSettings,
+    /// The API key.
+    pub key: SecretString,
+}
+
+impl AnthropicSettings {
+    /// Where the API stands.
+    pub const BASE_URL: &'static str = "https://api.anthropic.com";
+}
+
+/// Anthropic's Messages API.
+#[derive(Debug)]
+pub struct Anthropic {
+    http: Transport,
+}
+
+impl Anthropic {
+    /// Sets up the connections; sends nothing.
+    ///
+    /// # Errors
+    /// When the base URL, a header or the key cannot be used.
+    pub fn new(settings: &AnthropicSettings) -> Result<Self, HttpError> {
+        // The documentation gives the URL without `/v1`; many have it in their settings.
+        let base = settings.http.base_url.trim().trim_end_matches('/');
+        let path = if base.ends_with("/v1") { "/messages" } else { "/v1/messages" };
+        let fixed = [("anthropic-version", "2023-06-01")];
+        let key = ("x-api-key", settings.key.expose_secret().to_owned(), &settings.key);
+        Ok(Self { http: Transport::new(&settings.http, path, &fixed, Some(key))? })
+    }
+
+    /// Asks once.
+    ///
+    /// # Errors
+    /// A [`Rejection`] when no answer came back.
+    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
+        let response = self.http.post(&to_wire(request)).await?;
+        read_reply(&response, self.http.secrets(), SystemTime::now())
+    }
+}
+
+/// The request body.
+pub fn to_wire(request: &Request) -> Value {
+    let parameters = &request.parameters;
+    let mut body = Map::new();
+    body.insert("model".into(), request.model.as_str().into());
+    body.insert("max_tokens".into(), parameters.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into());
+    if let Some(system) = system(request) {
+        body.insert("system".into(), system.into());
+    }
+    let turns = request.prompt.messages.iter().filter(|message| message.role != Role::System);
+    body.insert("messages".into(), turns.map(turn).collect());
+    if let Some(temperature) = parameters.temperature {
+        body.insert("temperature".into(), temperature.into());
+    }
+    if let Some(top_p) = parameters.top_p {
+        body.insert("top_p".into(), top_p.into());
+    }
+    if !parameters.stop.is_empty() {
+        body.insert("stop_sequences".into(), parameters.stop.clone().into());
+    }
+    merge(&mut body, &parameters.extra);
+    Value::Object(body)
+}
+
+/// All instructions above the conversation in one: this API has no messages of that role.
+fn system(request: &Request) -> Option<String> {
+    let within = request.prompt.messages.iter().filter(|message| message.role == Role::System);
+    let all: Vec<&str> = request
+        .prompt
+        .system
+        .as_deref()
+        .into_iter()
+        .chain(within.map(|message| message.content.as_str()))
+        .filter(|text| !text.is_empty())
+        .collect();
+    (!all.is_empty()).then(|| all.join("\n\n"))
+}
+
+fn turn(message: &Message) -> Value {
+    let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+    json!({"role": role, "content": message.content})
+}
+
+/// Reads a complete response.
+///
+/// # Errors
+/// A [`Rejection`] when it holds no answer. `now` stands in for the server's clock where it tells
+/// none.
+pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -> Result<Reply, Rejection> {
+    let body = serde_json::from_slice::<Value>(&response.body).ok();
+    let request_id = header(&response.headers, "request-id")
+        .or_else(|| Some(body.as_ref()?.get("request_id")?.as_str()?.to_owned()));
+    let is_error = !(200..300).contains(&response.status);
+    let error = if is_error {
+        Some(ErrorBody::read(&response.body))
+    } else {
+        body.as_ref()
+            .filter(|body| body.get("error").is_some_and(|error| !error.is_null()))
+            .and_then(ErrorBody::of)
+    };
+    let read = match (error, body) {
+        (Some(error), _) => {
+            let meaning = classify::anthropic(response.status, &error);
+            error_reply(response, &error, meaning, secrets, now)
+        }
+        (None, Some(body)) => read_message(&body),
+        (None, None) => Err(Rejection::malformed("the answer is not JSON")),
+    };
+    with_headers(read, request_id, anthropic_limits(&response.headers, now))
+}
+
+/// Reads one message object: the body of an answer, or of one result of a batch.
+///
+/// # Errors
+/// A [`Rejection`] when it is no message.
+pub fn read_message(message: &Value) -> Result<Reply, Rejection> {
+    let Some(blocks) = message.get("content").and_then(Value::as_array) else {
+        return Err(Rejection::malformed("the answer has no list `content`"));
+    };
+    let stop_reason = message.get("stop_reason").and_then(Value::as_str);
+    let outcome = match stop_reason {
+        Some("max_tokens" | "model_context_window_exceeded") => Outcome::Truncated,
+        Some("refusal") => Outcome::Refused,
+        // `end_turn`, `stop_sequence`, `tool_use`, `pause_turn`, and what is yet to be invented.
+        _ => Outcome::Answered,
+    };
+    // Thinking comes in blocks of its own, often the first, and is not the answer.
+    let text = blocks
+        .iter()
+        .filter(|block| block.get("type").and_then(Value::as_str) == Some("text"))
+        .filter_map(|block| block.get("text")?.as_str())
+        .collect();
+    Ok(Reply {
+        outcome,
+        text,
+        stop_reason: stop_reason.map(str::to_owned),
+        metered: message.get("usage").map_or_else(Metered::default, anthropic_usage),
+        model: message.get("model").and_then(Value::as_str).map(str::to_owned),
+        ..Reply::answered("")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        domain::{ErrorClass, FailureKind, LimitDimension, Parameters, Usage, UsageFlag},
+        providers::{response::tests::response, test_request::request},
+    };
+
+    fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
+        read_reply(&response(status, headers, body), &Secrets::default(), SystemTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_bare_request_sends_only_what_the_api_requires() {
+        assert_eq!(
+            to_wire(&request()),
+            json!({"model": "m-1", "max_tokens": 1024, "messages": [{"role": "user", "content": "hello"}]})
+        );
+    }
+
+    #[test]
+    fn every_setting_goes_into_its_field_and_extra_wins() {
+        let mut request = request();
+        request.prompt.system = Some("Be brief.".into());
+        let message = |role, content: &str| Message { role, content: content.to_owned() };
+        request.prompt.messages = vec![
+            message(Role::System, "Answer in French."),
+            message(Role::User, "one"),
+            message(Role::Assistant, "un"),
+            message(Role::User, "two"),
+        ];
+        request.parameters = Arc::new(Parameters {
+            max_tokens: Some(50),
+            temperature: Some(0.5),
+            top_p: Some(0.9),
+            stop: vec!["END".to_owned()],
+            extra: json!({"thinking": {"type": "adaptive"}, "max_tokens": 99}).as_object().unwrap().clone(),
+        });
+        assert_eq!(
+            to_wire(&request),
+            json!({
+                "model": "m-1", "max_tokens": 99, "system": "Be brief.\n\nAnswer in French.",
+                "messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "un"},
+                             {"role": "user", "content": "two"}],
+                "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"], "thinking": {"type": "adaptive"},
+            })
+        );
+    }
+
+    #[test]
+    fn an_answer_is_read_with_all_that_came_beside_it() {
+        let body = r#"{"id":"msg_0aa1","type":"message","role":"assistant","model":"claude-opus-5",
+            "content":[{"type":"thinking","thinking":"","signature":"c2ln"},{"type":"text","text":"It is "},
+                       {"type":"text","text":"Oslo."}],
+            "stop_reason":"end_turn","stop_sequence":null,"stop_details":null,
+            "usage":{"input_tokens":31,"cache_creation_input_tokens":0,"cache_read_input_tokens":1200,
+                     "cache_creation":{"ephemeral_5m_input_tokens":0,"ephemeral_1h_input_tokens":0},
+                     "output_tokens":90,"output_tokens_details":{"thinking_tokens":80}}}"#;
+        let headers =
+            [("request-id", "req_0aa1"), ("anthropic-ratelimit-requests-limit", "50"), ("retry-after", "30")];
+        let reply = read(200, &headers, body).unwrap();
+        assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "It is Oslo."));
+        assert_eq!(reply.stop_reason.as_deref(), Some("end_turn"));
+        assert_eq!(reply.model.as_deref(), Some("claude-opus-5"));
+        assert_eq!(reply.request_id.as_deref(), Some("req_0aa1"));
+        assert_eq!(reply.limits.readings[0].dimension, LimitDimension::Requests);
+        let usage = Usage {
+            input_uncached: 31,
+            cache_read: 1_200,
+            output: 90,
+            reasoning: Some(80),
+            ..Usage::default()
+        };
+        assert_eq!(reply.metered, usage.into());
+    }
+
+    #[test]
+    fn every_way_to_stop_has_its_outcome() {
+        for (stop, outcome) in [
+            ("end_turn", Outcome::Answered),
+            ("stop_sequence", Outcome::Answered),
+            ("tool_use", Outcome::Answered),
+            ("pause_turn", Outcome::Answered),
+            ("max_tokens", Outcome::Truncated),
+            ("model_context_window_exceeded", Outcome::Truncated),
+            ("refusal", Outcome::Refused),
+        ] {
+            let body = json!({"type": "message", "content": [], "stop_reason": stop,
+                              "usage": {"input_tokens": 5, "output_tokens": 0}});
+            let reply = read(200, &[], &body.to_string()).unwrap();
+            assert_eq!((reply.outcome, reply.text.as_str()), (outcome, ""), "{stop}");
+        }
+    }
+
+    #[test]
+    fn a_write_of_unknown_lifetime_is_flagged() {
+        let body = r#"{"type":"message","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn",
+            "usage":{"input_tokens":8,"cache_creation_input_tokens":1100,"output_tokens":2}}"#;
+        assert_eq!(read(200, &[], body).unwrap().metered.flag, Some(UsageFlag::LifetimeAssumed));
+    }
+
+    #[test]
+    fn an_error_is_read_with_its_wait_and_its_id() {
+        let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"Input tokens a minute."},
+                       "request_id":"req_0bb2"}"#;
+        let headers = [
+            ("date", "Tue, 03 Mar 2026 08:00:00 GMT"),
+            ("retry-after", "Tue, 03 Mar 2026 08:00:12 GMT"),
+            ("anthropic-ratelimit-input-tokens-remaining", "0"),
+        ];
+        let rejection = read(429, &headers, body).unwrap_err();
+        assert_eq!(rejection.failure.class, ErrorClass::RetrySlow);
+        assert_eq!(rejection.failure.retry_after.unwrap().as_secs(), 12);
+        assert_eq!(rejection.failure.message, "Input tokens a minute.");
+        assert_eq!(rejection.request_id.as_deref(), Some("req_0bb2"));
+        assert_eq!(rejection.limits.readings[0].remaining, Some(0));
+    }
+
+    #[test]
+    fn every_documented_error_has_its_class() {
+        for (status, body, class, kind) in [
+            (
+                429,
+                r#"{"type":"error","error":{"type":"rate_limit_error","message":"You have reached your API usage limits.","details":{"error_code":"enforced_spend_limit_reached"}}}"#,
+                ErrorClass::StopQueue,
+                FailureKind::Billing,
+            ),
+            (
+                401,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+                ErrorClass::StopQueue,
+                FailureKind::Authentication,
+            ),
+            (
+                404,
+                r#"{"type":"error","error":{"type":"not_found_error","message":"model: claude-none"}}"#,
+                ErrorClass::StopTarget,
+                FailureKind::UnknownModel,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
+                ErrorClass::ThisTrial,
+                FailureKind::ContextTooLong,
+            ),
+            (502, "<html><h1>502 Bad Gateway</h1></html>", ErrorClass::Retry, FailureKind::Server),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                ErrorClass::Retry,
+                FailureKind::Overloaded,
+            ),
+            (
+                200,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                ErrorClass::Retry,
+                FailureKind::Overloaded,
+            ),
+            (200, "<html>sign in</html>", ErrorClass::Retry, FailureKind::Malformed),
+            (200, r#"{"type":"message"}"#, ErrorClass::Retry, FailureKind::Malformed),
+        ] {
+            let failure = read(status, &[], body).unwrap_err().failure;
+            assert_eq!((failure.class, failure.kind, failure.status), (class, kind, Some(status)), "{body}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_response_panics(status in 200_u16..600, body in prop::collection::vec(any::<u8>(), 0..200)) {
+            let response = HttpResponse { status, headers: Default::default(), body: body.into() };
+            let _ = read_reply(&response, &Secrets::default(), SystemTime::UNIX_EPOCH);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Secrets, and provider messages without them.
+
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// Longest provider message that is kept, in characters.
+const MAX_MESSAGE_CHARS: usize = 500;
+
+/// A secret shorter than this is a placeholder such as `-` or `x`: hiding it would only make
+/// messages unreadable.
+const MIN_SECRET_CHARS: usize = 4;
+
+const HIDDEN: &str = "[hidden]";
+
+/// What must never be printed or stored: the key, and header values that stand for one.
+#[derive(Clone, Default)]
+pub struct Secrets(Vec<SecretString>);
+
+impl Secrets {
+    /// The secrets of one account.
+    pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
+        let mut secrets: Vec<SecretString> = secrets
+            .into_iter()
+            .filter(|secret| secret.expose_secret().chars().count() >= MIN_SECRET_CHARS)
+            .collect();
+        // The longest first: a secret that contains another is hidden whole.
+        secrets.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
+        Self(secrets)
+    }
+
+    /// A provider's message made fit to be kept: secrets hidden, control characters visible, white
+    /// space single, at most about 500 characters.
+    ///
+    /// Beside the account's own secrets it hides what follows `Bearer` and every word that starts
+    /// with `sk-`: some servers repeat a key in part, or the key of a proxy behind them.
+    pub fn hide(&self, message: &str) -> String {
+        let mut text = message.to_owned();
+        for secret in &self.0 {
+            text = text.replace(secret.expose_secret(), HIDDEN);
+        }
+        visible(&hide_tokens(&text))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Secrets({})", self.0.len())
+    }
+}
+
+/// Hides bearer tokens and words that start like a key.
+fn hide_tokens(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut after_bearer = false;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let word_end = rest.find(|character| !is_token_character(character)).unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(word_end);
+        let gap_end = tail.find(is_token_character).unwrap_or(tail.len());
+        let (gap, tail) = tail.split_at(gap_end);
+        let is_secret = !word.is_empty() && (after_bearer || word.starts_with("sk-"));
+        kept.push_str(if is_secret { HIDDEN } else { word });
+        kept.push_str(gap);
+        after_bearer = word.eq_ignore_ascii_case("bearer") && gap.chars().all(char::is_whitespace);
+        rest = tail;
+    }
+    kept
+}
+
+/// Characters a key may have. Not `=`, which pads a key's end but also stands in front of one.
+fn is_token_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "-_.~+/*".contains(character)
+}
+
+/// Control and direction characters as escapes, runs of white space as one blank, cut.
+fn visible(text: &str) -> String {
+    let mut kept = String::new();
+    let mut length = 0;
+    for word in text.split_whitespace() {
+        if length > 0 {
+            kept.push(' ');
+            length += 1;
+        }
+        for character in word.chars() {
+            if length >= MAX_MESSAGE_CHARS {
+                kept.push('…');
+                return kept;
+            }
+            if character.is_control() || is_direction(character) {
+                kept.extend(character.escape_unicode());
+            } else {
+                kept.push(character);
+            }
+            length += 1;
+        }
+    }
+    kept
+}
+
+/// Invisible characters that reorder what a terminal shows.
+fn is_direction(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secrets(keys: &[&str]) -> Secrets {
+        Secrets::new(keys.iter().map(|&key| SecretString::from(key)))
+    }
+
+    #[test]
+    fn the_key_is_hidden_wherever_a_message_repeats_it() {
+        let secrets = secrets(&["my-test-key"]);
+        for (message, kept) in [
+            ("Incorrect API key provided: my-test-key.", "Incorrect API key provided: [hidden]."),
+            ("Incorrect key sk-proj-***************9f3A given", "Incorrect key [hidden] given"),
+            ("got Authorization: Bearer abc.def/123 here", "got Authorization: Bearer [hidden] here"),
+            ("bearer my-test-key", "bearer [hidden]"),
+            ("url?key=sk-abc&x=1", "url?key=[hidden]&x=1"),
+            ("the risk-free rate", "the risk-free rate"),
+            ("Bearer, my friend", "Bearer, my friend"),
+        ] {
+            assert_eq!(secrets.hide(message), kept);
+        }
+    }
+
+    #[test]
+    fn a_placeholder_key_does_not_mangle_messages() {
+        assert_eq!(secrets(&["", "x"]).hide("extra field"), "extra field");
+    }
+
+    #[test]
+    fn a_message_is_one_short_visible_line() {
+        let secrets = Secrets::default();
+        assert_eq!(secrets.hide("a\r\n\t b\u{1b}[31m \u{202e}c"), "a b\\u{1b}[31m \\u{202e}c");
+        let long = secrets.hide(&"é".repeat(2_000));
+        assert_eq!(long.chars().count(), MAX_MESSAGE_CHARS + 1);
+    }
+
+    #[test]
+    fn a_key_is_not_saved_by_being_cut_in_half() {
+        let message = format!("{} secret-key-123", "y".repeat(MAX_MESSAGE_CHARS - 7));
+        assert!(!secrets(&["secret-key-123"]).hide(&message).contains("secr"));
+    }
+
+    #[test]
+    fn debug_shows_no_secret() {
+        assert_eq!(format!("{:?}", secrets(&["my-test-key"])), "Secrets(1)");
+    }
+
+    proptest! {
+        #[test]
+        fn no_message_panics_or_keeps_the_key(before in "\\PC*", after in any::<String>()) {
+            let hidden = secrets(&["k3y-k3y-k3y"]).hide(&format!("{before}k3y-k3y-k3y{after}"));
+            prop_assert!(!hidden.contains("k3y-k3y-k3y"));
+            prop_assert!(!hidden.chars().any(char::is_control));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Why the store could not do what was asked.
+
+use std::{fmt, io, path::PathBuf, sync::Arc};
+
+use crate::domain::RunId;
+
+/// Why the store could not do what was asked. A store error ends the run: the store is the product.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The folder of a new store cannot be made.
+    #[error("failed to create the folder `{}` for the store", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The file cannot be opened.
+    #[error("failed to open the store `{}`", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// The file can be opened but not written, so that no answer could be kept.
+    #[error(
+        "the store `{}` cannot be written to\n  hint: give another place with --store, or make the \
+         file and its folder writable",
+        path.display()
+    )]
+    NotWritable {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// There is no such file.
+    #[error("no store at `{}`\n  hint: run an experiment first, or give its place with --store", path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+
+    /// The file is something else, or damaged at its head.
+    #[error("`{}` is not a store of caseload\n  hint: give another place with --store", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A later version of the tool has written it.
+    #[error(
+        "the store `{}` has version {found}, and this caseload knows versions up to {known}\n  \
+         hint: update caseload, or give another place with --store",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: usize,
+        /// The latest version this build knows.
+        known: usize,
+    },
+
+    /// An earlier version of the tool has written it, and it was opened for reading only.
+    #[error(
+        "the store `{}` has version {found} and must be brought to version {known} before it can be \
+         read\n  hint: open it once with a command that writes, such as `caseload run`",
+        path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: usize,
+        /// The version this build reads.
+        known: usize,
+    },
+
+    /// The store holds no run at all.
+    #[error("the store holds no run\n  hint: run an experiment first")]
+    NoRuns,
+
+    /// No run has that name.
+    #[error("no run is called `{text}`{}", Candidates { nearest: nearest.as_ref(), names: candidates })]
+    UnknownRun {
+        /// What was asked for.
+        text: String,
+        /// The name that was probably meant.
+        nearest: Option<RunId>,
+        /// The latest runs.
+        candidates: Vec<RunId>,
+    },
+
+    /// Several runs begin so.
+    #[error("several runs begin with `{text}`{}", Candidates { nearest: None, names: candidates })]
+    AmbiguousRun {
+        /// What was asked for.
+        text: String,
+        /// The latest of those that begin so.
+        candidates: Vec<RunId>,
+    },
+
+    /// Another live process works on the run, and two would ask its trials twice.
+    #[error(
+        "run `{run}` is being worked on by process {pid} on {machine}\n  hint: wait until it is done, \
+         or stop it first"
+    )]
+    Claimed {
+        /// The run.
+        run: RunId,
+        /// The other process.
+        pid: u32,
+        /// The machine it runs on.
+        machine: String,
+    },
+
+    /// SQLite failed.
+    #[error("failed to {doing}")]
+    Sql {
+        /// What was being done, as in "failed to read the trials".
+        doing: &'static str,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// A value cannot be put into JSON.
+    #[error("failed to put {what} into JSON")]
+    Json {
+        /// Which value.
+        what: &'static str,
+        /// Why.
+        source: serde_json::Error,
+    },
+
+    /// The writer's thread cannot be started.
+    #[error("failed to start the store's writer")]
+    Thread(#[source] io::Error),
+
+    /// The writer stopped at an earlier error, which is this one.
+    #[error(transparent)]
+    Stopped(Arc<StoreError>),
+
+    /// The writer's thread is gone without having said why.
+    #[error("the store's writer is gone")]
+    WriterGone,
+}
+
+/// Puts what was being done before SQLite's words.
+pub(super) fn failed_to(doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+    move |source| StoreError::Sql { doing, source }
+}
+
+/// The names among which the user may choose.
+struct Candidates<'a> {
+    nearest: Option<&'a RunId>,
+    names: &'a [RunId],
+}
+
+impl fmt::Display for Candidates<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(nearest) = self.nearest {
+            return write!(out, "\n  hint: did you mean `{nearest}`?");
+        }
+        let names: Vec<String> = self.names.iter().map(|name| format!("`{name}`")).collect();
+        write!(out, "\n  hint: the latest are {}", names.join(", "))
+    }
+}

@@ -1,0 +1,43 @@
+//! The store: one SQLite file, the single source of truth.
+//!
+//! [`Store`] is a connection: it makes and finds runs and reads what is in them, row by row, so that
+//! memory grows with what is looked at and not with the run. [`StoreWriter`] is the one thread that
+//! writes while a run goes on. What the rows mean is decided above; this module keeps them apart
+//! (one row a trial), whole (an answer is committed before it is graded) and honest (NULL is
+//! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
+
+mod cases;
+mod claim;
+mod columns;
+mod error;
+mod export;
+mod find;
+mod insert;
+mod migrations;
+mod open;
+mod prices;
+mod resume;
+mod runs;
+mod schema;
+mod scorecard;
+mod trials;
+mod writer;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    cases::{CaseContent, RunCase},
+    claim::RunClaim,
+    error::StoreError,
+    export::ExportedTrial,
+    find::{RunDetail, RunRow},
+    open::Store,
+    resume::{DoneTrial, FailedTrial, ToGrade},
+    runs::{CreatedRun, NewGrader, NewRun, NewTarget},
+    scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
+    trials::StoredTrial,
+    writer::{StoreWriter, Write},
+};

@@ -1,0 +1,206 @@
+//! Opening the store's file.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::{
+    error::{StoreError, failed_to},
+    migrations,
+};
+
+/// How long a connection waits for another one's write to end.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long it waits between two looks. SQLite's own handler backs off to 100 ms, at which a
+/// process that writes without pause would starve the others.
+const BUSY_POLL: Duration = Duration::from_millis(2);
+
+/// One connection to the store.
+///
+/// Durability: `synchronous = FULL` in WAL mode. What a commit has confirmed survives a crash of
+/// the process and a loss of power alike. Commits are grouped (up to 1,000 rows), so that the one
+/// `fsync` each costs little: an answer that was paid is worth more.
+#[derive(Debug)]
+pub struct Store {
+    pub(super) connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the store at `path` for reading and writing, and makes it where there is none.
+    ///
+    /// # Errors
+    /// When the folder cannot be made, the file cannot be opened or written, is not a store, or was
+    /// written by a later version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder)
+                .map_err(|source| StoreError::Folder { path: folder.to_owned(), source })?;
+        }
+        let connection =
+            Connection::open(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        Self::prepare(connection, path)
+    }
+
+    /// A store in memory, gone when it is dropped.
+    ///
+    /// # Errors
+    /// When SQLite cannot provide one.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let path = Path::new(":memory:");
+        let connection = Connection::open_in_memory()
+            .map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        Self::prepare(connection, path)
+    }
+
+    /// Opens the store at `path` for reading only; other processes may go on writing.
+    ///
+    /// # Errors
+    /// When there is no such file, it cannot be opened, is not a store, or has another version.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        if !path.exists() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        let connection = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )
+        .map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        wait_when_busy(&connection)?;
+        match migrations::check(&connection, path)? {
+            0 => Err(StoreError::NotAStore { path: path.to_owned() }),
+            found if found < migrations::VERSION => {
+                Err(StoreError::Older { path: path.to_owned(), found, known: migrations::VERSION })
+            }
+            _ => Ok(Self { connection, path: path.to_owned() }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn prepare(mut connection: Connection, path: &Path) -> Result<Self, StoreError> {
+        wait_when_busy(&connection)?;
+        migrations::check(&connection, path)?;
+        use_wal(&connection).map_err(|source| StoreError::NotWritable { path: path.to_owned(), source })?;
+        connection
+            .execute_batch(
+                "PRAGMA foreign_keys = ON;
+                 PRAGMA synchronous = FULL;
+                 PRAGMA cache_size = -32000;
+                 PRAGMA wal_autocheckpoint = 4000;
+                 PRAGMA journal_size_limit = 67108864;",
+            )
+            .map_err(failed_to("set up the store"))?;
+        migrations::migrate(&mut connection, path)?;
+        Ok(Self { connection, path: path.to_owned() })
+    }
+}
+
+fn wait_when_busy(connection: &Connection) -> Result<(), StoreError> {
+    connection.busy_handler(Some(wait_once)).map_err(failed_to("set up the store"))
+}
+
+/// Waits before look number `looks`; `false` gives up.
+fn wait_once(looks: i32) -> bool {
+    let waited = BUSY_POLL.saturating_mul(looks.unsigned_abs());
+    let goes_on = waited < BUSY_TIMEOUT;
+    if goes_on {
+        thread::sleep(BUSY_POLL);
+    }
+    goes_on
+}
+
+/// Turns write-ahead logging on: readers then never wait for the writer. The switch needs the file
+/// alone, and SQLite does not call the busy handler for it.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get::<_, String>(0)) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && began.elapsed() < BUSY_TIMEOUT =>
+            {
+                thread::sleep(BUSY_POLL);
+            }
+            Err(error) => return Err(error),
+            Ok(_) => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_folder_is_made() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("deep/er/caseload.db");
+        Store::open(&path).unwrap();
+        assert!(Store::open_read_only(&path).unwrap().list_runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_fails_when_it_is_opened() {
+        let folder = TempDir::new().unwrap();
+        let file = folder.path().join("a-file");
+        fs::write(&file, "not a folder").unwrap();
+        assert!(matches!(Store::open(file.join("caseload.db")), Err(StoreError::Folder { .. })));
+        assert!(matches!(Store::open(folder.path()), Err(StoreError::Open { .. })));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_read_only_folder_fails_when_it_is_opened() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        drop(Store::open(&path).unwrap());
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
+        // The superuser may write everywhere; for everyone else opening must fail.
+        let is_superuser = fs::write(folder.path().join("probe"), "").is_ok();
+        let opened = Store::open(&path);
+        assert_eq!(opened.is_ok(), is_superuser, "{opened:?}");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_missing_store_is_told_with_a_hint_when_it_is_only_read() {
+        let error = Store::open_read_only("no/such/caseload.db").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no store at `no/such/caseload.db`\n  hint: run an experiment first, or give its place with --store"
+        );
+    }
+
+    #[test]
+    fn the_connection_is_durable_and_checks_references() {
+        let folder = TempDir::new().unwrap();
+        let store = Store::open(folder.path().join("caseload.db")).unwrap();
+        let pragma = |name: &str| -> String {
+            store
+                .connection
+                .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+                .map(|value| format!("{value:?}"))
+                .unwrap()
+        };
+        assert_eq!(pragma("journal_mode"), r#"Text("wal")"#);
+        assert_eq!(pragma("foreign_keys"), "Integer(1)");
+        assert_eq!(pragma("synchronous"), "Integer(2)");
+    }
+}
