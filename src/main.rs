@@ -1,3 +1,7 @@
 //! The `caseload` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    caseload::cli::main().into()
+}

@@ -1,6 +1,19 @@
 //! The integration tests: one binary, one module a subject.
 
 mod architecture;
+mod bad_input;
 mod coverage;
 mod error_rates;
+mod runs;
 mod stats_reference;
+mod support;
+
+/// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;
+/// `top` stands among the file's own keys.
+fn experiment(url: &str, top: &str) -> String {
+    format!(
+        "name = \"test\"\ngolden = \"golden.jsonl\"\n{top}\n\n[[target]]\nname = \"t\"\nprovider = \"p\"\n\
+         model = \"m\"\nmax_tokens = 50\n\n[provider.p]\nkind = \"openai\"\nbase_url = \"{url}/v1\"\n\
+         api_key_env = \"TEST_KEY\"\n"
+    )
+}

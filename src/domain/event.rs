@@ -1,6 +1,6 @@
 //! What a run tells while it goes on: the progress display and the log listen.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::{Cost, Failure, Outcome, ProviderName, TargetName};
 
@@ -46,6 +46,31 @@ pub enum StopReason {
     },
     /// The user asked to stop.
     Interrupted,
+}
+
+/// One sentence on why it stopped.
+impl fmt::Display for StopReason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::QueueRefused { provider, failure } => {
+                write!(out, "provider `{provider}` refuses every request: {failure}")
+            }
+            Self::TargetRefused { target, failure } => write!(out, "target `{target}` is refused: {failure}"),
+            Self::Breaker { provider, failures, failure } => write!(
+                out,
+                "provider `{provider}` failed {failures} times in a row without one success; the last time: {failure}"
+            ),
+            Self::WaitTooLong { provider, wait } => write!(
+                out,
+                "provider `{provider}` asks to wait {} s, longer than a queue sleeps",
+                wait.as_secs()
+            ),
+            Self::Budget { spent, limit } => {
+                write!(out, "the next trial could pass the budget: ${spent} of ${limit} are spent")
+            }
+            Self::Interrupted => out.write_str("interrupted"),
+        }
+    }
 }
 
 /// One thing that happened in a run.

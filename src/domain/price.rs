@@ -1,13 +1,13 @@
 //! Price rows and what a usage costs under one.
 
 use jiff::civil::Date;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Cost, ModelId, Usage};
 
 /// Prices a token. A part without a price cannot be charged: a usage that has such tokens costs
 /// *unknown*.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// Input that is neither read from nor written to a cache.
     pub input: Cost,
@@ -24,7 +24,7 @@ pub struct Rates {
 }
 
 /// Rates that hold from a prompt size on, for the whole request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tier {
     /// The tier holds for prompts of more than this many tokens.
     pub above_input_tokens: u64,
@@ -33,7 +33,7 @@ pub struct Tier {
 }
 
 /// One row of a price table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
     /// The model it prices, as the target names it.
     pub model: ModelId,

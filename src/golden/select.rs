@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fmt, str::FromStr, sync::Arc};
 
+use serde::{Deserialize, Serialize};
+
 use super::GoldenSet;
 use crate::domain::{Case, Fault, Split, nearest};
 
@@ -9,7 +11,7 @@ use crate::domain::{Case, Fault, Split, nearest};
 const LISTED: usize = 10;
 
 /// What to take of a golden set; the default is all of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Selection {
     /// Filters on the same field are alternatives; those on different fields must all hold.
     pub filters: Vec<Filter>,
@@ -20,7 +22,7 @@ pub struct Selection {
 }
 
 /// One condition on a case, written `segment.intent=billing`, `split=live` or `id=a-1`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
     /// The field, such as `segment.intent`, `split` or `id`.
     pub field: String,

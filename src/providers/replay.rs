@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
+    sync::Arc,
 };
 
 use super::Rejection;
@@ -55,11 +56,16 @@ impl ReplayOutputs {
     }
 
     /// What is wrong with these outputs for a golden set of which `asked` are asked so many times
-    /// each: ids that the whole set (`all_ids`) lacks, and trials that have no output of their own.
+    /// each: ids that the whole set (`all_ids`, where it is at hand) lacks, and trials that have no
+    /// output of their own.
     ///
     /// Outputs of cases that are in the set but not asked for are fine.
-    pub fn check(&self, all_ids: &HashSet<CaseId>, asked: impl Iterator<Item = (CaseId, u32)>) -> Faults {
-        let mut faults = self.unknown_ids(all_ids);
+    pub fn check(
+        &self,
+        all_ids: Option<&HashSet<CaseId>>,
+        asked: impl Iterator<Item = (CaseId, u32)>,
+    ) -> Faults {
+        let mut faults = all_ids.map(|all_ids| self.unknown_ids(all_ids)).unwrap_or_default();
         faults.extend(asked.filter_map(|(case, repeats)| self.missing(&case, repeats)));
         Faults(faults)
     }
@@ -118,7 +124,7 @@ fn sorted(ids: &HashSet<CaseId>) -> impl Iterator<Item = &str> {
 #[derive(Debug, Default)]
 pub struct Replay {
     /// Each target's outputs.
-    pub outputs: HashMap<TargetName, ReplayOutputs>,
+    pub outputs: HashMap<TargetName, Arc<ReplayOutputs>>,
 }
 
 impl Replay {

@@ -5,12 +5,12 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::LimitDimension;
 
 /// All settings of one queue.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueueSettings {
     /// What the account may be asked for.
@@ -65,7 +65,7 @@ impl QueueSettings {
 
 /// What an account may be asked for. A limit that is `None` is unknown: the server's headers, if
 /// they tell it, are used in its place.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Requests a minute.
@@ -172,7 +172,7 @@ fn noun(dimension: LimitDimension) -> &'static str {
 /// How often, and how patiently, a failed attempt is repeated.
 ///
 /// The first attempt is not a retry: `max_retries = 4` means at most five requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryPolicy {
     /// Retries after the first attempt; 8 by default.

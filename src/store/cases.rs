@@ -11,7 +11,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Case, CaseId, Fingerprint, GraderSpec, Input, PassIf, Split};
+use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, Split};
 
 /// A case as a run planned it.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +53,10 @@ pub struct CaseContent {
     pub cluster: Option<String>,
     /// Its weight.
     pub weight: f64,
+    /// Answers to test its graders with; not part of its fingerprint, but simulated answers are
+    /// drawn from them.
+    #[serde(default)]
+    pub examples: Examples,
 }
 
 /// [`CaseContent`] on its way into the store, without copies.
@@ -65,6 +69,7 @@ struct ContentOf<'a> {
     pass_if: PassIf,
     cluster: Option<&'a str>,
     weight: f64,
+    examples: &'a Examples,
 }
 
 /// A case's content as the store keeps it.
@@ -77,6 +82,7 @@ pub(super) fn content_json(case: &Case) -> Result<String, StoreError> {
         pass_if: case.pass_if,
         cluster: case.cluster.as_deref(),
         weight: case.weight,
+        examples: &case.examples,
     };
     serde_json::to_string(&content).map_err(|source| StoreError::Json { what: "a case", source })
 }
@@ -118,6 +124,40 @@ impl Store {
             each(run_case(row).map_err(&failed)?)?;
         }
         Ok(())
+    }
+
+    /// Calls `each` with every case of a run as it was planned, in golden-set order: what a resume
+    /// asks. Notes that no answer depends on (owner, source, meta) are not kept.
+    ///
+    /// # Errors
+    /// When the store cannot be read, and the first error of `each`.
+    pub fn for_each_whole_case<E: From<StoreError>>(
+        &self,
+        run: i64,
+        mut each: impl FnMut(Case) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.for_each_case(run, |planned| {
+            let content = self.case_content(&planned.fingerprint)?.ok_or(StoreError::NoContent)?;
+            each(Case {
+                id: planned.id,
+                split: planned.split,
+                added: None,
+                owner: None,
+                source: None,
+                segment: planned.segment,
+                cluster: content.cluster,
+                weight: content.weight,
+                input: content.input,
+                context: content.context,
+                expected: content.expected,
+                graders: content.graders,
+                repeats: Some(planned.repeats),
+                pass_if: content.pass_if,
+                examples: content.examples,
+                meta: Value::Null,
+                fingerprint: planned.fingerprint,
+            })
+        })
     }
 
     /// The case of that id, with its content.

@@ -146,6 +146,10 @@ pub enum StoreError {
     #[error(transparent)]
     Stopped(Arc<StoreError>),
 
+    /// A case of a run has no content: the store is damaged.
+    #[error("a case's content is missing; the store is damaged")]
+    NoContent,
+
     /// The writer's thread is gone without having said why.
     #[error("the store's writer is gone")]
     WriterGone,

@@ -165,6 +165,19 @@ impl Store {
         graders(&self.connection, run).map_err(failed_to("read the run's graders"))
     }
 
+    /// What a run has spent as far as it is known: the cost of all its attempts.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn spent(&self, run: i64) -> Result<Cost, StoreError> {
+        self.connection
+            .prepare_cached("SELECT coalesce(sum(cost_picodollars), 0) FROM attempt WHERE run = ?")
+            .and_then(|mut statement| {
+                statement.query_row([run], |row| Ok(Columns::of(row).cost()?.unwrap_or_default()))
+            })
+            .map_err(failed_to("read what the run has spent"))
+    }
+
     /// What a target's attempts came to, the failed ones apart.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::domain::TargetName;
 
@@ -20,7 +20,7 @@ pub struct SimulatorSettings {
 }
 
 /// One simulated model.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SimulatedTarget {
     /// The mean over all possible cases of the probability of a right answer, 0 to 1. Default 0.8.
@@ -82,7 +82,7 @@ impl Default for SimulatedTarget {
 
 /// How long an answer takes, in milliseconds: always `mean`; with `p95`, log-normal with that mean
 /// and that 95th percentile; with `jitter`, uniform in `mean` ± `jitter`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Latency {
     /// The mean.
@@ -111,7 +111,7 @@ impl Latency {
 }
 
 /// How many tokens a request takes.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tokens {
     /// Characters a token, for all that is counted by length. Default 4.
@@ -152,7 +152,7 @@ pub(super) fn whole(count: f64) -> u64 {
 }
 
 /// Caching of prompt prefixes: written once, then read.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSettings {
     /// The shortest prefix that is cached, in tokens. Default 1024.
@@ -170,7 +170,7 @@ impl Default for CacheSettings {
 /// How often an attempt fails, by kind: probabilities whose sum is at most 1.
 ///
 /// All but `bad_request` are drawn anew for each attempt, so that asking again may help.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorRates {
     /// The provider fails (500).

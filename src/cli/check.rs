@@ -1,0 +1,95 @@
+//! `caseload check`: everything that can be known to fail before a request is sent.
+
+use std::collections::HashMap;
+
+use clap::Args;
+
+use super::{
+    error::CliError,
+    exit_status::ExitStatus,
+    output,
+    run::{ExperimentArgs, Ready},
+};
+use crate::{
+    config,
+    domain::{CaseId, Cost, Faults},
+    grading,
+    report::{count, dollars},
+};
+
+/// Check an experiment without sending anything
+///
+/// Reads the experiment, the golden set, templates, prices and recorded outputs, tests each case's
+/// graders against its own examples, and looks whether the keys are set. All faults are told at once.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    experiment: ExperimentArgs,
+
+    /// Do not ask for keys (where the golden set is checked and nothing will be run)
+    #[arg(long)]
+    no_keys: bool,
+}
+
+/// Does `caseload check`.
+pub(super) fn check(arguments: &CheckArgs) -> Result<ExitStatus, CliError> {
+    let ready = arguments.experiment.read()?;
+    let mut faults = example_faults(&ready);
+    if !arguments.no_keys {
+        faults.0.extend(config::missing_keys(&ready.experiment.settings.providers).0);
+    }
+    faults.none_or(())?;
+    output::data(&summary(&ready))?;
+    Ok(ExitStatus::Success)
+}
+
+/// Graders that their own case's examples contradict.
+fn example_faults(ready: &Ready) -> Faults {
+    let mut faults = Faults::default();
+    let lines: HashMap<&CaseId, usize> =
+        ready.golden.cases.iter().enumerate().map(|(index, case)| (&case.id, index)).collect();
+    for planned in &ready.experiment.cases {
+        let index = lines[&planned.case.id];
+        for message in grading::check_examples(&planned.case, &planned.graders) {
+            faults.0.push(ready.golden.fault(index, "examples", message));
+        }
+    }
+    faults
+}
+
+fn summary(ready: &Ready) -> String {
+    let experiment = &ready.experiment;
+    let settings = &experiment.settings;
+    let examples: usize = experiment
+        .cases
+        .iter()
+        .map(|planned| planned.case.examples.pass.len() + planned.case.examples.fail.len())
+        .sum();
+    let mut text = format!(
+        "{}: fine\n  golden set  {} · {} cases, {} asked · {} examples agree with their graders\n",
+        settings.name,
+        ready.golden.path.display(),
+        count(ready.golden.cases.len() as u64),
+        count(experiment.cases.len() as u64),
+        count(examples as u64),
+    );
+    for target in &experiment.targets {
+        let price = match &target.price {
+            Some(price) => {
+                let million = |cost: Cost| cost.times(1_000_000).map(dollars).unwrap_or_default();
+                format!(
+                    "{} in, {} out per million tokens ({}, {})",
+                    million(price.rates.input),
+                    million(price.rates.output),
+                    price.source,
+                    price.effective_from
+                )
+            }
+            None => "no price: the cost will be unknown".to_owned(),
+        };
+        text.push_str(&format!("  target      {} · {} · {price}\n", target.name, target.settings.model));
+    }
+    let budget = settings.max_cost.map_or_else(|| "none".to_owned(), dollars);
+    text.push_str(&format!("  trials      {} · budget {budget}\n", count(experiment.trials())));
+    text
+}

@@ -1,0 +1,86 @@
+//! The command line: arguments, wiring, printing. The only floor that prints.
+
+mod check;
+mod error;
+mod exit_status;
+mod export;
+mod grade;
+mod init;
+mod output;
+mod progress;
+mod resume;
+mod run;
+mod runs;
+mod serve_mock;
+mod session;
+mod show;
+mod store_argument;
+
+use clap::{Parser, Subcommand};
+
+pub use self::{error::CliError, exit_status::ExitStatus};
+
+/// Run a golden set against LLM providers and say honestly which target is better
+#[derive(Debug, Parser)]
+#[command(name = "caseload", version, max_term_width = 100, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Tell on stderr what the queues do
+    ///
+    /// Once for pauses and stops, twice for every retry. `CASELOAD_LOG` takes a filter such as
+    /// `caseload::queue=debug`.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Init(init::InitArgs),
+    Check(check::CheckArgs),
+    Run(run::RunArgs),
+    Resume(resume::ResumeArgs),
+    Runs(runs::RunsArgs),
+    Show(show::ShowArgs),
+    Grade(grade::GradeArgs),
+    Export(export::ExportArgs),
+    ServeMock(serve_mock::ServeMockArgs),
+}
+
+/// Does what the command line asks and says how it ended.
+pub fn main() -> ExitStatus {
+    let cli = Cli::parse();
+    log_to_stderr(cli.verbose);
+    let done = match cli.command {
+        Command::Init(arguments) => init::init(&arguments),
+        Command::Check(arguments) => check::check(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Runs(arguments) => runs::runs(&arguments),
+        Command::Show(arguments) => show::show(&arguments),
+        Command::Grade(arguments) => grade::grade(&arguments),
+        Command::Export(arguments) => export::export(&arguments),
+        Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
+    };
+    match done {
+        Ok(status) => status,
+        Err(error) if error.is_broken_pipe() => ExitStatus::Success,
+        Err(error) => {
+            output::note(&error.message());
+            error.exit_status()
+        }
+    }
+}
+
+fn log_to_stderr(verbose: u8) {
+    use tracing_subscriber::EnvFilter;
+    let default = match verbose {
+        0 => "off",
+        1 => "caseload=info",
+        _ => "caseload=debug",
+    };
+    let filter = EnvFilter::try_from_env("CASELOAD_LOG").unwrap_or_else(|_| EnvFilter::new(default));
+    // A second subscriber (in tests) is refused, and the first goes on.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+}

@@ -1,0 +1,22 @@
+//! Where text goes: data to stdout, everything else to stderr.
+
+use std::io::{self, Write};
+
+/// Writes data to stdout.
+///
+/// # Errors
+/// Stdout cannot be written; a broken pipe means that nobody reads any more.
+pub(super) fn data(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Writes a note to stderr. When that is gone there is nobody left to tell.
+pub(super) fn note(text: &str) {
+    let mut err = io::stderr().lock();
+    let _ = writeln!(err, "{text}");
+}

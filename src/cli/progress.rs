@@ -1,0 +1,252 @@
+//! The progress display: one line a queue and one in total.
+
+use std::{
+    io::{IsTerminal, stderr},
+    time::{Duration, Instant},
+};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use tokio::{sync::mpsc, task::JoinHandle, time};
+
+use crate::{
+    domain::{Cost, Outcome, ProviderName, RunEvent},
+    report::{count, duration},
+};
+
+/// How often the lines are drawn on a terminal.
+const REDRAW: Duration = Duration::from_millis(100);
+
+/// How often a plain line is written where there is no terminal.
+const PLAIN: Duration = Duration::from_secs(10);
+
+/// What one queue has to do and has done.
+#[derive(Clone, Debug)]
+pub(super) struct QueueProgress {
+    pub(super) name: ProviderName,
+    /// Trials of all its targets.
+    pub(super) total: u64,
+    /// Trials done, in earlier sessions too.
+    pub(super) done: u64,
+    in_flight: u64,
+    retries: u64,
+    failed: u64,
+    paused_until: Option<Instant>,
+}
+
+impl QueueProgress {
+    pub(super) fn new(name: ProviderName, total: u64, done: u64) -> Self {
+        Self { name, total, done, in_flight: 0, retries: 0, failed: 0, paused_until: None }
+    }
+}
+
+/// The state behind the lines: events in, text out.
+#[derive(Clone, Debug)]
+struct RunProgress {
+    queues: Vec<QueueProgress>,
+    started: Instant,
+    ended: u64,
+    cost: Cost,
+    cost_unknown: bool,
+}
+
+impl RunProgress {
+    fn new(queues: Vec<QueueProgress>) -> Self {
+        Self { queues, started: Instant::now(), ended: 0, cost: Cost::ZERO, cost_unknown: false }
+    }
+
+    fn note(&mut self, event: &RunEvent, now: Instant) {
+        match event {
+            RunEvent::Started { provider } => self.with(provider, |queue| queue.in_flight += 1),
+            RunEvent::Returned { provider } => self.with(provider, |queue| queue.in_flight -= 1),
+            RunEvent::Retried { provider, .. } => self.with(provider, |queue| queue.retries += 1),
+            RunEvent::Paused { provider, wait } => {
+                self.with(provider, |queue| queue.paused_until = now.checked_add(*wait));
+            }
+            RunEvent::Ended { provider, outcome, cost } => {
+                self.ended += 1;
+                match cost {
+                    Some(cost) => self.cost += *cost,
+                    None => self.cost_unknown = true,
+                }
+                self.with(provider, |queue| {
+                    queue.in_flight -= 1;
+                    queue.done += 1;
+                    queue.failed += u64::from(*outcome == Outcome::Failed);
+                });
+            }
+            RunEvent::Stopped(_) => {}
+        }
+    }
+
+    fn with(&mut self, provider: &ProviderName, change: impl FnOnce(&mut QueueProgress)) {
+        if let Some(queue) = self.queues.iter_mut().find(|queue| queue.name == *provider) {
+            change(queue);
+        }
+    }
+
+    /// One line a queue, then the total.
+    fn lines(&self, now: Instant) -> Vec<String> {
+        let elapsed = now.saturating_duration_since(self.started).as_secs_f64().max(1e-3);
+        let width = self.queues.iter().map(|queue| queue.name.as_str().len()).max().unwrap_or(0).max(5);
+        let mut lines: Vec<String> =
+            self.queues.iter().map(|queue| queue.line(width, elapsed, now)).collect();
+        lines.push(self.total_line(width, elapsed));
+        lines
+    }
+
+    fn total_line(&self, width: usize, elapsed: f64) -> String {
+        let total: u64 = self.queues.iter().map(|queue| queue.total).sum();
+        let done: u64 = self.queues.iter().map(|queue| queue.done).sum();
+        #[expect(clippy::cast_precision_loss, reason = "an estimate for the eye")]
+        let remaining_s = (total - done) as f64 * elapsed / self.ended.max(1) as f64;
+        let eta = match (self.ended, total - done) {
+            (_, 0) => "done".to_owned(),
+            (0, _) => "ETA unknown".to_owned(),
+            _ => format!("ETA {}", duration(Duration::from_secs_f64(remaining_s.min(1e9)))),
+        };
+        let at_least = if self.cost_unknown { "at least " } else { "" };
+        format!(
+            "{:width$}  {:>15}  {eta}  cost {at_least}${:.4}",
+            "total",
+            format!("{}/{}", count(done), count(total)),
+            self.cost.dollars()
+        )
+    }
+}
+
+impl QueueProgress {
+    fn line(&self, width: usize, elapsed: f64, now: Instant) -> String {
+        #[expect(clippy::cast_precision_loss, reason = "a rate for the eye")]
+        let rate = self.done as f64 / elapsed;
+        let mut line = format!(
+            "{:width$}  {:>15}  {rate:.1}/s  in flight {}  retries {}",
+            self.name,
+            format!("{}/{}", count(self.done), count(self.total)),
+            self.in_flight,
+            self.retries
+        );
+        if self.failed > 0 {
+            line.push_str(&format!("  failed {}", self.failed));
+        }
+        if let Some(left) = self.paused_until.and_then(|until| until.checked_duration_since(now)) {
+            line.push_str(&format!("  paused {}", duration(left)));
+        }
+        line
+    }
+}
+
+/// Shows a run's progress on stderr until its events end. Quiet: listens and shows nothing.
+pub(super) fn show(
+    queues: Vec<QueueProgress>,
+    mut events: mpsc::UnboundedReceiver<RunEvent>,
+    quiet: bool,
+) -> JoinHandle<()> {
+    let mut progress = RunProgress::new(queues);
+    let mut display = Display::new(progress.queues.len(), quiet);
+    tokio::spawn(async move {
+        let mut ticks = time::interval(display.interval());
+        ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+        ticks.tick().await;
+        let mut batch = Vec::new();
+        loop {
+            tokio::select! {
+                received = events.recv_many(&mut batch, 1024) => {
+                    if received == 0 {
+                        break;
+                    }
+                    let now = Instant::now();
+                    for event in batch.drain(..) {
+                        progress.note(&event, now);
+                    }
+                }
+                _ = ticks.tick() => display.draw(&progress.lines(Instant::now())),
+            }
+        }
+        display.finish(&progress.lines(Instant::now()));
+    })
+}
+
+enum Display {
+    Terminal { _all: MultiProgress, lines: Vec<ProgressBar> },
+    Plain,
+    Quiet,
+}
+
+impl Display {
+    fn new(queues: usize, quiet: bool) -> Self {
+        if quiet {
+            return Self::Quiet;
+        }
+        if !stderr().is_terminal() {
+            return Self::Plain;
+        }
+        let all = MultiProgress::new();
+        let style = ProgressStyle::with_template("{msg}").expect("the template is valid");
+        let line = || all.add(ProgressBar::new_spinner().with_style(style.clone()));
+        let lines = (0..=queues).map(|_| line()).collect();
+        Self::Terminal { _all: all, lines }
+    }
+
+    fn interval(&self) -> Duration {
+        match self {
+            Self::Terminal { .. } => REDRAW,
+            Self::Plain | Self::Quiet => PLAIN,
+        }
+    }
+
+    fn draw(&mut self, texts: &[String]) {
+        match self {
+            Self::Terminal { lines, .. } => {
+                for (line, text) in lines.iter().zip(texts) {
+                    line.set_message(text.clone());
+                }
+            }
+            Self::Plain => super::output::note(&texts.join("\n")),
+            Self::Quiet => {}
+        }
+    }
+
+    fn finish(&mut self, texts: &[String]) {
+        match self {
+            Self::Terminal { lines, .. } => {
+                for (line, text) in lines.iter().zip(texts) {
+                    line.finish_with_message(text.clone());
+                }
+            }
+            Self::Plain => super::output::note(&texts.join("\n")),
+            Self::Quiet => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ErrorClass, Failure, FailureKind};
+
+    #[test]
+    fn the_lines_tell_rate_flight_retries_pause_eta_and_cost() {
+        let provider = ProviderName::from("anthropic");
+        let mut progress = RunProgress::new(vec![QueueProgress::new(provider.clone(), 1_000, 0)]);
+        let start = progress.started;
+        let failure = Failure::new(ErrorClass::Retry, FailureKind::Server, "x");
+        for _ in 0..100 {
+            progress.note(&RunEvent::Started { provider: provider.clone() }, start);
+        }
+        for _ in 0..50 {
+            let cost = Some("0.01".parse().unwrap());
+            let outcome = Outcome::Answered;
+            progress.note(&RunEvent::Ended { provider: provider.clone(), outcome, cost }, start);
+        }
+        let wait = Duration::from_secs(7);
+        progress.note(&RunEvent::Retried { provider: provider.clone(), failure, wait }, start);
+        progress.note(&RunEvent::Paused { provider, wait }, start);
+        assert_eq!(
+            progress.lines(start + Duration::from_secs(5)),
+            [
+                "anthropic         50/1,000  10.0/s  in flight 50  retries 1  paused 2.0 s",
+                "total             50/1,000  ETA 1 min 35 s  cost $0.5000",
+            ]
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! `caseload resume`: go on with a run.
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Deserialize;
+
+use super::{
+    error::CliError,
+    exit_status::ExitStatus,
+    grade,
+    session::{self, Prepared, Screen},
+    store_argument::{StoreArgument, find_run},
+};
+use crate::{
+    config::{self, Experiment, Settings},
+    domain::{Case, ErrorClass, Outcome, Price, RunStatus},
+    store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
+};
+
+/// Go on with a run: ask what is pending, and what failed for a passing reason
+///
+/// The run's settings and cases are those it began with, whatever became of the files since. What was
+/// answered is never asked again.
+#[derive(Debug, Args)]
+pub(super) struct ResumeArgs {
+    /// The run: its name, the beginning of it, `latest` or `latest~1`
+    run: String,
+
+    /// Ask again what failed for a reason of its own, too (too long a context, a rejected request)
+    #[arg(long)]
+    failed: bool,
+
+    #[command(flatten)]
+    screen: Screen,
+
+    #[command(flatten)]
+    store: StoreArgument,
+}
+
+/// What a run froze, as the store gives it back.
+#[derive(Debug, Deserialize)]
+struct Frozen {
+    settings: Settings,
+    prices: Vec<Option<Price>>,
+}
+
+/// Does `caseload resume`.
+pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
+    let store = arguments.store.open_to_write()?;
+    let detail = find_run(&store, &arguments.run)?;
+    let experiment = thaw(&store, &detail)?;
+    config::missing_keys(&experiment.settings.providers).none_or(())?;
+    grade::grade_stored(store, detail.row.id, &experiment, ToGrade::Ungraded)?;
+
+    let mut store = arguments.store.open_to_write()?;
+    let claim = store.claim_run(detail.row.id)?;
+    store.set_status(detail.row.id, RunStatus::Running, None)?;
+    let mut plan = session::empty_plan(&experiment);
+    let mut failed = 0;
+    store.for_each_done::<StoreError>(detail.row.id, |done| {
+        let key = done.key;
+        if asks_again(&done, arguments.failed) {
+            plan.note_attempts(key.target, key.case, key.repeat, done.attempts);
+        } else {
+            plan.mark_done(key.target, key.case, key.repeat);
+            failed += u64::from(done.outcome == Outcome::Failed);
+        }
+        Ok(())
+    })?;
+    for (key, made) in store.attempts_of_pending(detail.row.id)? {
+        plan.note_attempts(key.target, key.case, key.repeat, made);
+    }
+    let spent = store.spent(detail.row.id)?;
+    let prepared = Prepared {
+        run: detail.row.id,
+        name: detail.row.name.clone(),
+        claim,
+        experiment,
+        plan,
+        spent,
+        failed,
+        store_path: arguments.store.store.clone(),
+    };
+    session::work(prepared, store, &arguments.screen)
+}
+
+/// Whether a stored trial is asked again.
+fn asks_again(done: &DoneTrial, also_own_failures: bool) -> bool {
+    match done.outcome {
+        Outcome::Cancelled => true,
+        Outcome::Failed => also_own_failures || done.failure_class != Some(ErrorClass::ThisTrial),
+        Outcome::Answered | Outcome::Truncated | Outcome::Refused | Outcome::Filtered => false,
+    }
+}
+
+/// The experiment of a stored run, made ready again from what was frozen.
+pub(super) fn thaw(store: &Store, detail: &RunDetail) -> Result<Experiment, CliError> {
+    let frozen: Frozen = serde_json::from_value(detail.config.clone()).map_err(|error| CliError::Usage {
+        message: format!("the settings of run `{}` cannot be read: {error}", detail.row.name),
+        hint: Some(format!("it was made by caseload {}", detail.tool_version)),
+    })?;
+    let mut cases: Vec<Arc<Case>> = vec![];
+    store.for_each_whole_case::<StoreError>(detail.row.id, |case| {
+        cases.push(Arc::new(case));
+        Ok(())
+    })?;
+    Ok(Experiment::prepare(frozen.settings, frozen.prices, cases, None)?)
+}

@@ -1,0 +1,192 @@
+//! `caseload run`: a new run of an experiment.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::{Timestamp, tz::TimeZone};
+use serde_json::json;
+
+use super::{
+    error::CliError,
+    exit_status::ExitStatus,
+    session::{self, Prepared, Screen},
+};
+use crate::{
+    config::{self, Experiment, Overrides, Plan},
+    domain::{Cost, Faults, Split},
+    golden::{self, Filter, GoldenSet, Selection},
+    grading,
+    store::{NewGrader, NewRun, NewTarget, Store},
+};
+
+/// Run an experiment: ask, store, grade, and print the scorecard
+///
+/// Asks every case of the golden set of every target, as often as the experiment says, through the
+/// queues of its providers. Everything is stored as it arrives: whatever happens, `caseload resume`
+/// goes on where it stopped.
+#[derive(Debug, Args)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) experiment: ExperimentArgs,
+
+    #[command(flatten)]
+    screen: Screen,
+}
+
+/// An experiment and what to put over it.
+#[derive(Debug, Args)]
+pub(super) struct ExperimentArgs {
+    /// The experiment file, such as `config/demo.toml`
+    pub(super) experiment: PathBuf,
+
+    /// Ask each case this many times
+    ///
+    /// More repeats narrow the interval of a target that answers differently each time; cost grows in
+    /// proportion. A case's own `repeats` wins.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    repeats: Option<u32>,
+
+    /// Ask only the first N of the selected cases
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+
+    /// Ask only cases with this, such as `segment.intent=billing` or `id=refund-1`; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    filter: Vec<Filter>,
+
+    /// Ask only cases of this split: tuning, held-out or live
+    #[arg(long, value_parser = parse_split)]
+    split: Option<Split>,
+
+    /// Draw with this seed
+    #[arg(long)]
+    seed: Option<u64>,
+
+    /// Ask only this target; may be repeated
+    #[arg(long, value_name = "NAME")]
+    target: Vec<String>,
+
+    /// Stop before more than this could be spent, in dollars
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<Cost>,
+
+    /// Put the run into this store
+    #[arg(long, value_name = "FILE")]
+    store: Option<PathBuf>,
+
+    /// Override one entry of the experiment file, such as `target.small.max_tokens=256`
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+fn parse_split(text: &str) -> Result<Split, String> {
+    [Split::Tuning, Split::HeldOut, Split::Live]
+        .into_iter()
+        .find(|split| split.as_str() == text)
+        .ok_or_else(|| "expected tuning, held-out or live".to_owned())
+}
+
+impl ExperimentArgs {
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            set: self.set.clone(),
+            repeats: self.repeats,
+            seed: self.seed,
+            targets: self.target.clone(),
+            max_cost: self.max_cost,
+            store: self.store.clone(),
+            selection: Selection {
+                filters: self.filter.clone(),
+                split: self.split,
+                limit: self.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+            },
+        }
+    }
+
+    /// Reads the experiment, its golden set and all else it names; every fault in one go.
+    pub(super) fn read(&self) -> Result<Ready, CliError> {
+        let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
+        let plan = config::read(&self.experiment, &self.overrides(), today)?;
+        let Plan { settings, prices, store } = plan;
+        let golden = golden::load(&settings.golden, &settings.case_defaults())?;
+        let cases = golden::select(&golden, &settings.selection).map_err(Faults::from)?;
+        let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
+        Ok(Ready { experiment, golden, store })
+    }
+}
+
+/// An experiment that could be run.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) experiment: Experiment,
+    pub(super) golden: GoldenSet,
+    pub(super) store: PathBuf,
+}
+
+/// Does `caseload run`.
+pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
+    let ready = arguments.experiment.read()?;
+    config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
+    let mut store = Store::open(&ready.store)?;
+    let created = create_run(&mut store, &ready)?;
+    let prepared = Prepared::new(created, ready.experiment, ready.store);
+    session::work(prepared, store, &arguments.screen)
+}
+
+fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
+    let experiment = &ready.experiment;
+    let settings = &experiment.settings;
+    let frozen = json!({
+        "settings": settings,
+        "prices": experiment.targets.iter().map(|target| &target.price).collect::<Vec<_>>(),
+    });
+    let targets: Vec<NewTarget> = experiment
+        .targets
+        .iter()
+        .map(|target| NewTarget {
+            name: target.name.clone(),
+            provider: target.settings.provider.clone(),
+            model: target.settings.model.clone(),
+            config: json!(target.settings),
+        })
+        .collect();
+    let prices: Vec<_> = experiment.targets.iter().filter_map(|target| target.price.clone()).collect();
+    let path = settings.golden.display().to_string();
+    let name =
+        settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let graders = graders_of(experiment);
+    let new = NewRun {
+        experiment: &settings.name,
+        seed: settings.seed,
+        golden_fingerprint: ready.golden.fingerprint,
+        golden_path: &path,
+        golden_name: &name,
+        config: &frozen,
+        gates: None,
+        graders: &graders,
+        targets: &targets,
+        prices: &prices,
+        tool_version: env!("CARGO_PKG_VERSION"),
+        git_commit: None,
+    };
+    let cases = experiment.cases.iter().map(|planned| (&*planned.case, planned.repeats));
+    Ok(store.create_run(&new, cases)?)
+}
+
+/// Every grader that a case names, once, with the version of its rules.
+fn graders_of(experiment: &Experiment) -> Vec<NewGrader> {
+    let versions = grading::grader_versions();
+    let mut graders: Vec<NewGrader> = vec![];
+    for spec in experiment.cases.iter().flat_map(|planned| &planned.case.graders) {
+        if graders.iter().any(|known| known.name == spec.name && known.hard == spec.hard) {
+            continue;
+        }
+        graders.push(NewGrader {
+            name: spec.name.clone(),
+            hard: spec.hard,
+            kind: spec.kind.clone(),
+            version: versions.get(spec.kind.as_str()).map(ToString::to_string).unwrap_or_default(),
+        });
+    }
+    graders
+}

@@ -1,0 +1,153 @@
+//! `caseload serve-mock`: the simulator behind HTTP.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+
+use clap::Args;
+use secrecy::SecretString;
+use tokio::net::TcpListener;
+
+use super::{error::CliError, exit_status::ExitStatus, output};
+use crate::{
+    domain::Case,
+    golden::{self, CaseDefaults},
+    mock::{self, FaultRates, MockLatency, MockSettings},
+    providers::SimulatedTarget,
+};
+
+/// Serve the simulator over HTTP, speaking Anthropic's and OpenAI's protocols
+///
+/// To rehearse a run under its real limits and under bad weather, and to test clients. Answers come
+/// from a golden set's examples; every draw comes from the seed. `GET /stats` tells what it saw.
+#[derive(Debug, Args)]
+pub(super) struct ServeMockArgs {
+    /// Listen here; port 0 takes a free one
+    #[arg(long, default_value = "127.0.0.1:8000", value_name = "ADDRESS")]
+    listen: SocketAddr,
+
+    /// Answer this golden set's questions; others get a generic answer
+    #[arg(long, value_name = "FILE")]
+    golden: Option<PathBuf>,
+
+    /// Draw with this seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    /// Accept only this key; it is read from the environment variable of that name
+    #[arg(long, value_name = "VARIABLE")]
+    api_key_env: Option<String>,
+
+    /// How often a model is right, 0 to 1
+    #[arg(long, default_value_t = 0.8, value_parser = share)]
+    skill: f64,
+
+    /// Mean latency in milliseconds
+    #[arg(long, default_value_t = 0.0, value_name = "MS")]
+    latency_ms: f64,
+
+    /// Spread the latency evenly this far to both sides of its mean, in milliseconds
+    #[arg(long, default_value_t = 0.0, value_name = "MS")]
+    jitter_ms: f64,
+
+    /// Answer this share of requests with 500
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    error_rate: f64,
+
+    /// Answer this share of requests with 529 (Anthropic) or 503 (OpenAI)
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    overloaded_rate: f64,
+
+    /// Drop this share of connections
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    drop_rate: f64,
+
+    /// Answer this share of requests with a malformed body
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    malformed_rate: f64,
+
+    /// Answer this share of requests with a 429 and `retry-after: 1`
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    rate_limited_rate: f64,
+
+    /// Allow this many requests a minute; those beyond are answered 429
+    #[arg(long, value_name = "N")]
+    rpm: Option<f64>,
+
+    /// Let this many seconds' worth of requests come at once
+    #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
+    burst_s: f64,
+
+    /// Tell waits in whole seconds only
+    #[arg(long)]
+    whole_seconds: bool,
+
+    /// Tell in the limit headers what is left in the bucket instead of in the minute
+    #[arg(long)]
+    bucket_headers: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("expected a share from 0 to 1".to_owned()) }
+}
+
+impl ServeMockArgs {
+    fn settings(&self) -> Result<MockSettings, CliError> {
+        Ok(MockSettings {
+            seed: self.seed,
+            api_key: self.api_key()?,
+            latency: MockLatency { mean_ms: self.latency_ms, jitter_ms: self.jitter_ms },
+            faults: FaultRates {
+                server_error: self.error_rate,
+                overloaded: self.overloaded_rate,
+                dropped: self.drop_rate,
+                malformed: self.malformed_rate,
+                rate_limited: self.rate_limited_rate,
+            },
+            requests_per_minute: self.rpm,
+            burst_s: self.burst_s,
+            whole_seconds: self.whole_seconds,
+            bucket_headers: self.bucket_headers,
+            model: SimulatedTarget { skill: self.skill, ..SimulatedTarget::default() },
+            ..MockSettings::default()
+        })
+    }
+
+    fn api_key(&self) -> Result<Option<SecretString>, CliError> {
+        let Some(variable) = &self.api_key_env else { return Ok(None) };
+        match std::env::var(variable) {
+            Ok(key) if !key.is_empty() => Ok(Some(SecretString::from(key))),
+            _ => Err(CliError::usage(format!("the variable `{variable}` is not set"))),
+        }
+    }
+
+    fn cases(&self) -> Result<Vec<Arc<Case>>, CliError> {
+        let Some(path) = &self.golden else { return Ok(vec![]) };
+        Ok(golden::load(path, &CaseDefaults::default())?.cases)
+    }
+}
+
+/// Does `caseload serve-mock`: serves until it is interrupted.
+pub(super) fn serve_mock(arguments: &ServeMockArgs) -> Result<ExitStatus, CliError> {
+    let (settings, cases) = (arguments.settings()?, arguments.cases()?);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(arguments.listen, settings, cases))?;
+    Ok(ExitStatus::Success)
+}
+
+async fn serve(listen: SocketAddr, settings: MockSettings, cases: Vec<Arc<Case>>) -> Result<(), CliError> {
+    let bound = TcpListener::bind(listen).await;
+    let listener = bound.map_err(|error| CliError::usage(format!("cannot listen on {listen}: {error}")))?;
+    let address = listener.local_addr()?;
+    output::data(&format!("http://{address}"))?;
+    output::note(&format!(
+        "Anthropic: base_url = \"http://{address}\"\nOpenAI:    base_url = \"http://{address}/v1\"\n\
+         GET http://{address}/stats tells what it saw; Ctrl-C ends it"
+    ));
+    let stop = async {
+        // Without signals there is only the end of the process.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    };
+    Ok(mock::serve(listener, settings, cases, stop).await?)
+}

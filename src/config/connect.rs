@@ -1,0 +1,102 @@
+//! From settings to living queues: keys are read here, and only here.
+
+use std::{collections::HashMap, env, sync::Arc, time::Duration};
+
+use secrecy::SecretString;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::{
+    experiment::Experiment,
+    settings::{ProviderKind, ProviderSettings},
+};
+use crate::{
+    domain::{Fault, Faults, RunEvent},
+    providers::{
+        Anthropic, AnthropicSettings, HttpSettings, OpenAi, OpenAiSettings, Provider, Replay, Simulator,
+        SimulatorSettings,
+    },
+    queue::ProviderQueue,
+};
+
+/// Faults of key variables that are not set: named, never shown.
+pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
+    let unset = |variable: &&String| env::var(variable).map_or(true, |value| value.trim().is_empty());
+    let missing = providers.iter().filter_map(|provider| {
+        let variable = provider.api_key_env.as_ref().filter(unset)?;
+        let fault = Fault::of_file("environment", format!("the variable `{variable}` is not set"))
+            .at(format!("`provider.{}.api_key_env`", provider.name))
+            .with_hint(format!("export {variable}=… with the key of that account"));
+        Some(fault)
+    });
+    Faults(missing.collect())
+}
+
+/// The queue of every account, in the order of the settings.
+///
+/// # Errors
+/// A key is not set, or a client cannot be built.
+pub fn connect(
+    experiment: &Experiment,
+    events: &UnboundedSender<RunEvent>,
+) -> Result<Vec<Arc<ProviderQueue<Provider>>>, Faults> {
+    missing_keys(&experiment.settings.providers).none_or(())?;
+    let mut queues = vec![];
+    let mut faults = Faults::default();
+    for (at, settings) in experiment.settings.providers.iter().enumerate() {
+        match provider(experiment, at, settings) {
+            Ok(provider) => {
+                let name = settings.name.clone();
+                let seed = experiment.settings.seed;
+                let queue = ProviderQueue::new(name, provider, settings.queue.clone(), seed, events.clone());
+                queues.push(Arc::new(queue));
+            }
+            Err(message) => {
+                let place = format!("`provider.{}`", settings.name);
+                faults.0.push(Fault::of_file(&experiment.settings.name, message).at(place));
+            }
+        }
+    }
+    faults.none_or(queues)
+}
+
+fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> Result<Provider, String> {
+    let own_targets = || experiment.targets.iter().filter(move |target| target.provider == at);
+    Ok(match settings.kind {
+        ProviderKind::Anthropic => {
+            let key = key(settings).unwrap_or_default();
+            let settings = AnthropicSettings { http: http(settings), key };
+            Provider::Anthropic(Anthropic::new(&settings).map_err(|error| error.to_string())?)
+        }
+        ProviderKind::Openai => {
+            let max_tokens_field = settings.max_tokens_field;
+            let settings = OpenAiSettings { http: http(settings), key: key(settings), max_tokens_field };
+            Provider::OpenAi(OpenAi::new(&settings).map_err(|error| error.to_string())?)
+        }
+        ProviderKind::Replay => {
+            let outputs = own_targets()
+                .filter_map(|target| Some((target.name.clone(), Arc::clone(target.outputs.as_ref()?))));
+            Provider::Replay(Replay { outputs: outputs.collect::<HashMap<_, _>>() })
+        }
+        ProviderKind::Simulator => {
+            let targets = own_targets().map(|target| (target.name.clone(), target.settings.simulate.clone()));
+            Provider::Simulator(Simulator::new(SimulatorSettings {
+                seed: experiment.settings.seed,
+                targets: targets.collect(),
+            }))
+        }
+    })
+}
+
+fn http(settings: &ProviderSettings) -> HttpSettings {
+    HttpSettings {
+        connect_timeout: Duration::from_secs_f64(settings.connect_s),
+        idle_timeout: Duration::from_secs_f64(settings.idle_s),
+        max_idle_connections: settings.queue.limits.max_in_flight as usize + 64,
+        ..HttpSettings::new(settings.base_url.clone().unwrap_or_default())
+    }
+}
+
+fn key(settings: &ProviderSettings) -> Option<SecretString> {
+    let value = env::var(settings.api_key_env.as_ref()?).ok()?;
+    Some(SecretString::from(value.trim().to_owned()))
+}

@@ -1,0 +1,108 @@
+//! Numbers as people read them.
+
+use std::time::Duration;
+
+use crate::domain::Cost;
+
+/// `1234567` as `1,234,567`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A share of one as a percentage with one decimal: `0.8792` is `87.9 %`.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// A duration in the two units that matter: `850 ms`, `2.0 s`, `1 min 35 s`, `3 h 07 min`, `2 d 4 h`.
+pub fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    let whole = seconds.round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rounded duration is whole"
+    )]
+    let whole = whole as u64;
+    match whole {
+        _ if seconds < 0.9995 => format!("{:.0} ms", seconds * 1e3),
+        _ if seconds < 59.95 => format!("{seconds:.1} s"),
+        0..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
+        _ => format!("{} d {} h", whole / 86_400, whole % 86_400 / 3_600),
+    }
+}
+
+/// Milliseconds as a duration.
+pub fn milliseconds(milliseconds: f64) -> String {
+    duration(Duration::from_secs_f64((milliseconds / 1e3).clamp(0.0, 1e12)))
+}
+
+/// Dollars for a table: four significant digits below a cent, cents from a hundred dollars on.
+pub fn dollars(cost: Cost) -> String {
+    let amount = cost.dollars();
+    match amount {
+        _ if cost == Cost::ZERO => "$0".to_owned(),
+        _ if amount < 0.01 => format!("${amount:.6}"),
+        _ if amount < 100.0 => format!("${amount:.4}"),
+        _ => format!("${amount:.2}"),
+    }
+}
+
+/// Hostile text made harmless for a terminal: control characters and invisible ones that change
+/// direction are shown as escapes; line ends stay.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        let turns =
+            matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if character == '\n' || character == '\t' {
+            shown.push(character);
+        } else if character.is_control() || turns {
+            shown.extend(character.escape_unicode());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_grouped_by_thousands() {
+        for (number, text) in [(0, "0"), (999, "999"), (1_000, "1,000"), (12_345_678, "12,345,678")] {
+            assert_eq!(count(number), text);
+        }
+    }
+
+    #[test]
+    fn durations_show_the_two_units_that_matter() {
+        for (seconds, text) in [
+            (0.0, "0 ms"),
+            (0.85, "850 ms"),
+            (0.9996, "1.0 s"),
+            (59.96, "1 min 00 s"),
+            (95.0, "1 min 35 s"),
+            (11_220.0, "3 h 07 min"),
+            (187_200.0, "2 d 4 h"),
+        ] {
+            assert_eq!(duration(Duration::from_secs_f64(seconds)), text);
+        }
+    }
+
+    #[test]
+    fn control_characters_are_shown_and_not_obeyed() {
+        assert_eq!(visible("a\u{1b}[31mb\r\nc\u{202e}d"), "a\\u{1b}[31mb\\u{d}\nc\\u{202e}d");
+    }
+}

@@ -1,0 +1,438 @@
+//! A run's scorecard as data: what `--json` prints, and what the screen is made from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::measurements::{
+    CaseCount, GraderMeasurements, Layout, Measurements, cluster_labels, grader_measurements,
+};
+use crate::{
+    domain::{Cost, Usage},
+    stats::{self, Clusters, Estimate, Level, PassRate},
+    store::{GraderRow, RunCase, RunDetail, Store, StoreError},
+};
+
+/// The version of the JSON shape.
+const SCHEMA_VERSION: u32 = 1;
+
+/// The confidence of every interval.
+const CONFIDENCE: f64 = 0.95;
+
+/// A run's scorecard.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scorecard {
+    /// The version of this shape.
+    pub schema_version: u32,
+    /// Which run.
+    pub run: RunInfo,
+    /// One card a target, in the experiment's order.
+    pub targets: Vec<TargetCard>,
+}
+
+/// Which run a scorecard is of.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunInfo {
+    /// Its unique name, such as `nightly-12`.
+    pub id: String,
+    /// Its experiment's name.
+    pub name: String,
+    /// Where it stands.
+    pub status: &'static str,
+    /// Why it stopped early, if it did.
+    pub stop_reason: Option<String>,
+    /// The golden set's fingerprint.
+    pub golden_fingerprint: String,
+    /// The golden set's name.
+    pub golden_name: String,
+    /// The seed of all its draws, in full.
+    pub seed: u64,
+    /// From its beginning to its last end, in seconds; `None` while it runs.
+    pub wall_s: Option<f64>,
+}
+
+/// One target's card.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetCard {
+    /// Its name.
+    pub name: String,
+    /// Its account.
+    pub provider: String,
+    /// Its model.
+    pub model: String,
+    /// Cases planned.
+    pub cases: usize,
+    /// Clusters they form.
+    pub clusters: usize,
+    /// Trials planned.
+    pub trials: u64,
+    /// Trials graded.
+    pub graded: u64,
+    /// Trials not measured, by reason; only reasons that occurred.
+    pub not_measured: BTreeMap<&'static str, u64>,
+    /// What failed trials failed of.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// The pass rate: the mean over cases of each case's share of passes.
+    pub pass_rate: Option<Rate>,
+    /// The pass rate had every trial that was not measured been wrong, or right.
+    pub pass_rate_bounds: Option<[f64; 2]>,
+    /// The weighted pass rate, where a case has a weight other than 1.
+    pub weighted_pass_rate: Option<Rate>,
+    /// Cases that pass by their own `pass_if`, of those measured.
+    pub cases_passed: usize,
+    /// Cases measured at all.
+    pub cases_measured: usize,
+    /// Cases neither always nor never right, of those measured more than once.
+    pub flaky_cases: usize,
+    /// Tokens of all answers.
+    pub usage: Usage,
+    /// Answers whose tokens are not known.
+    pub usage_unknown: u64,
+    /// Cost of all answers; `None` when none has a known cost. A lower bound while
+    /// `cost_unknown_trials` is above 0.
+    pub cost_usd: Option<Cost>,
+    /// Answers whose cost is not known.
+    pub cost_unknown_trials: u64,
+    /// Answers whose cost rests on an assumption (a cache write of unknown lifetime).
+    pub cost_approximate_trials: u64,
+    /// Failed attempts that may have been billed at a cost nobody told.
+    pub attempts_perhaps_billed: u64,
+    /// The successful attempts' own times.
+    pub latency_ms: Percentiles,
+    /// Waits for a place in the queue, apart from the latency.
+    pub queue_wait_ms: Percentiles,
+    /// Requests made, failed ones included.
+    pub attempts: u64,
+    /// Requests that failed.
+    pub failed_attempts: u64,
+    /// The same numbers per split.
+    pub splits: Vec<Slice>,
+    /// The same numbers per segment.
+    pub segments: Vec<Slice>,
+    /// The same numbers per grader.
+    pub graders: Vec<GraderCard>,
+}
+
+/// A pass rate with what it rests on.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rate {
+    /// The rate.
+    pub point: f64,
+    /// Lower end of the interval; `None` when it cannot be estimated.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+    /// Its standard error; `None` when it cannot be estimated.
+    pub se: Option<f64>,
+    /// Why the standard error cannot be estimated, if it cannot.
+    pub se_reason: Option<&'static str>,
+    /// How the interval was made.
+    pub method: String,
+    /// Its confidence.
+    pub confidence: f64,
+    /// Cases it rests on.
+    pub n_cases: usize,
+    /// Clusters it rests on.
+    pub n_clusters: usize,
+    /// Trials it rests on.
+    pub n_trials: usize,
+    /// The standard error as if cases were independent.
+    pub se_naive: Option<f64>,
+    /// How much larger the clustered variance is than the naive one.
+    pub design_effect: Option<f64>,
+    /// How many independent trials it is worth.
+    pub n_effective: Option<f64>,
+    /// What a reader should know beside it.
+    pub warnings: Vec<&'static str>,
+}
+
+/// Nearest-rank percentiles; `None` without a value.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Percentiles {
+    /// The median.
+    pub p50: Option<f64>,
+    /// Interval of the median; an end that the sample cannot bound is `None`.
+    pub p50_interval: [Option<f64>; 2],
+    /// The 95th percentile.
+    pub p95: Option<f64>,
+    /// Interval of the 95th percentile.
+    pub p95_interval: [Option<f64>; 2],
+    /// Values they rest on.
+    pub n: usize,
+}
+
+/// A part of the cases.
+#[derive(Clone, Debug, Serialize)]
+pub struct Slice {
+    /// What cuts it, such as `intent`; `split` for splits.
+    pub key: String,
+    /// Which part, such as `billing`.
+    pub value: String,
+    /// Cases in it.
+    pub cases: usize,
+    /// Clusters they form.
+    pub clusters: usize,
+    /// Trials graded.
+    pub graded: u64,
+    /// Its pass rate.
+    pub pass_rate: Option<Rate>,
+}
+
+/// One grader's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraderCard {
+    /// Its name.
+    pub name: String,
+    /// Whether its failures are hard ones.
+    pub hard: bool,
+    /// Cases that it scored.
+    pub cases: usize,
+    /// Trials that it scored.
+    pub graded: u64,
+    /// Trials that it could not score.
+    pub unscored: u64,
+    /// Its pass rate.
+    pub pass_rate: Option<Rate>,
+}
+
+impl Scorecard {
+    /// The scorecard of a run, read from the store.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn read(store: &Store, run: &RunDetail) -> Result<Self, StoreError> {
+        let mut cases = vec![];
+        store.for_each_case::<StoreError>(run.row.id, |case| {
+            cases.push(case);
+            Ok(())
+        })?;
+        let graders = store.graders(run.row.id)?;
+        let targets = (0..).zip(&run.targets).map(|(position, target)| {
+            let measurements = Measurements::read(store, run.row.id, position, &cases)?;
+            let scores = grader_measurements(store, run.row.id, position, cases.len())?;
+            let attempts = store.attempt_totals(run.row.id, position)?;
+            let mut card = target_card(&measurements, &cases, &graders, &scores);
+            target.name.as_str().clone_into(&mut card.name);
+            target.provider.as_str().clone_into(&mut card.provider);
+            target.model.as_str().clone_into(&mut card.model);
+            card.attempts = attempts.attempts;
+            card.failed_attempts = attempts.failed;
+            card.attempts_perhaps_billed = attempts.failed_unpriced;
+            Ok(card)
+        });
+        Ok(Self {
+            schema_version: SCHEMA_VERSION,
+            run: run_info(run),
+            targets: targets.collect::<Result<_, StoreError>>()?,
+        })
+    }
+}
+
+fn run_info(run: &RunDetail) -> RunInfo {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are far below 2^52")]
+    let wall = |end: i64| (end - run.row.created_at.0) as f64 / 1e3;
+    RunInfo {
+        id: run.row.name.to_string(),
+        name: run.row.experiment.clone(),
+        status: run.row.status.as_str(),
+        stop_reason: run.row.stop_reason.clone(),
+        golden_fingerprint: run.row.golden_fingerprint.to_string(),
+        golden_name: run.row.golden_name.clone(),
+        seed: run.seed,
+        wall_s: run.row.finished_at.map(|end| wall(end.0)),
+    }
+}
+
+fn target_card(
+    measurements: &Measurements,
+    cases: &[RunCase],
+    graders: &[GraderRow],
+    scores: &BTreeMap<u32, GraderMeasurements>,
+) -> TargetCard {
+    let counts = &measurements.cases;
+    let verdicts: Vec<bool> = counts
+        .iter()
+        .zip(cases)
+        .filter_map(|(count, case)| case.pass_if.verdict(count.passes, count.measured))
+        .collect();
+    TargetCard {
+        name: String::new(),
+        provider: String::new(),
+        model: String::new(),
+        cases: cases.len(),
+        clusters: cluster_labels(cases.iter()).len(),
+        trials: cases.iter().map(|case| u64::from(case.repeats)).sum(),
+        graded: measurements.graded,
+        not_measured: measurements.not_measured.clone(),
+        failures: measurements.failures.clone(),
+        pass_rate: rate(counts, cases, 0..cases.len()),
+        pass_rate_bounds: measurements.bounds(),
+        weighted_pass_rate: weighted_rate(counts, cases),
+        cases_passed: verdicts.iter().filter(|passed| **passed).count(),
+        cases_measured: verdicts.len(),
+        flaky_cases: counts.iter().filter(|count| count.is_flaky()).count(),
+        usage: measurements.usage,
+        usage_unknown: measurements.usage_unknown,
+        cost_usd: (measurements.priced > 0).then_some(measurements.cost),
+        cost_unknown_trials: measurements.unpriced,
+        cost_approximate_trials: measurements.approximate,
+        attempts_perhaps_billed: 0,
+        latency_ms: latency(measurements, cases),
+        queue_wait_ms: percentiles(
+            &measurements.queue_wait_ms,
+            &Clusters::singletons(measurements.queue_wait_ms.len()),
+        ),
+        attempts: measurements.attempts,
+        failed_attempts: 0,
+        splits: splits(counts, cases),
+        segments: segments(counts, cases),
+        graders: grader_cards(cases, graders, scores),
+    }
+}
+
+/// The pass rate of the cases at `positions`; `None` when none of them was measured.
+fn rate(counts: &[CaseCount], cases: &[RunCase], positions: impl Iterator<Item = usize>) -> Option<Rate> {
+    let layout = Layout::of(counts, cases, positions);
+    let estimated = layout
+        .samples()
+        .and_then(|samples| stats::pass_rate(&samples, layout.clusters(), CONFIDENCE))
+        .expect("scores are 0 or 1 and every case in the layout was measured");
+    from_pass_rate(&estimated)
+}
+
+fn from_pass_rate(estimated: &PassRate) -> Option<Rate> {
+    let estimate = estimated.estimate.ok()?;
+    Some(Rate {
+        se_naive: estimated.se_naive.ok(),
+        design_effect: estimated.clustered.deff.ok(),
+        n_effective: estimated.wilson.ok().map(|wilson| wilson.n_eff),
+        warnings: estimated.warnings.iter().map(|warning| warning.code()).collect(),
+        ..from_estimate(&estimate)
+    })
+}
+
+fn from_estimate(estimate: &Estimate) -> Rate {
+    Rate {
+        point: estimate.point,
+        low: estimate.low(),
+        high: estimate.high(),
+        se: estimate.se.ok(),
+        se_reason: estimate.se.err().map(stats::NotEstimable::code),
+        method: estimate.method.to_string(),
+        confidence: estimate.confidence,
+        n_cases: estimate.n_cases,
+        n_clusters: estimate.n_clusters,
+        n_trials: estimate.n_samples,
+        se_naive: None,
+        design_effect: None,
+        n_effective: None,
+        warnings: vec![],
+    }
+}
+
+/// The weighted pass rate, where a measured case has a weight other than 1.
+fn weighted_rate(counts: &[CaseCount], cases: &[RunCase]) -> Option<Rate> {
+    let measured: Vec<usize> = (0..cases.len()).filter(|&at| counts[at].measured > 0).collect();
+    #[expect(clippy::float_cmp, reason = "a weight of exactly 1 is the default")]
+    if measured.iter().all(|&at| cases[at].weight == 1.0) {
+        return None;
+    }
+    let means: Vec<f64> =
+        measured.iter().map(|&at| f64::from(counts[at].passes) / f64::from(counts[at].measured)).collect();
+    let weights: Vec<f64> = measured.iter().map(|&at| cases[at].weight).collect();
+    let clusters = cluster_labels(measured.iter().map(|&at| &cases[at]));
+    let weighted = stats::weighted_mean(&means, &weights, &clusters, CONFIDENCE).ok()?;
+    let clipped = weighted.interval.map(|interval| interval.clipped(0.0, 1.0));
+    let trials: u64 = measured.iter().map(|&at| u64::from(counts[at].measured)).sum();
+    Some(from_estimate(&Estimate {
+        point: weighted.mean.ok()?,
+        interval: clipped,
+        se: weighted.se,
+        df: weighted.df.ok(),
+        method: stats::Method::WeightedT,
+        confidence: CONFIDENCE,
+        n_cases: measured.len(),
+        n_clusters: weighted.n_clusters,
+        n_samples: usize::try_from(trials).unwrap_or(usize::MAX),
+    }))
+}
+
+fn latency(measurements: &Measurements, cases: &[RunCase]) -> Percentiles {
+    let of_cases = measurements.latency_case.iter().map(|&case| &cases[case as usize]);
+    percentiles(&measurements.latency_ms, &cluster_labels(of_cases))
+}
+
+fn percentiles(values: &[f64], clusters: &Clusters) -> Percentiles {
+    let estimated = stats::quantiles(values, clusters, &[Level::P50, Level::P95], CONFIDENCE)
+        .expect("times are finite and every one has its cluster");
+    let Ok(quantiles) = estimated else { return Percentiles::default() };
+    let interval = |quantile: &stats::Quantile| {
+        let (low, high, _) = quantile.limits(!clusters.all_single());
+        [low, high]
+    };
+    Percentiles {
+        p50: Some(quantiles[0].nearest_rank),
+        p50_interval: interval(&quantiles[0]),
+        p95: Some(quantiles[1].nearest_rank),
+        p95_interval: interval(&quantiles[1]),
+        n: values.len(),
+    }
+}
+
+fn splits(counts: &[CaseCount], cases: &[RunCase]) -> Vec<Slice> {
+    let present: BTreeSet<_> = cases.iter().filter_map(|case| case.split).collect();
+    present
+        .into_iter()
+        .map(|split| slice("split", split.as_str(), counts, cases, |case| case.split == Some(split)))
+        .collect()
+}
+
+fn segments(counts: &[CaseCount], cases: &[RunCase]) -> Vec<Slice> {
+    let present: BTreeSet<(&str, &str)> = cases
+        .iter()
+        .flat_map(|case| case.segment.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+        .collect();
+    present
+        .into_iter()
+        .map(|(key, value)| {
+            slice(key, value, counts, cases, |case| case.segment.get(key).is_some_and(|own| own == value))
+        })
+        .collect()
+}
+
+fn slice(
+    key: &str,
+    value: &str,
+    counts: &[CaseCount],
+    cases: &[RunCase],
+    belongs: impl Fn(&RunCase) -> bool,
+) -> Slice {
+    let positions: Vec<usize> = (0..cases.len()).filter(|&at| belongs(&cases[at])).collect();
+    Slice {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        cases: positions.len(),
+        clusters: cluster_labels(positions.iter().map(|&at| &cases[at])).len(),
+        graded: positions.iter().map(|&at| u64::from(counts[at].measured)).sum(),
+        pass_rate: rate(counts, cases, positions.into_iter()),
+    }
+}
+
+fn grader_cards(
+    cases: &[RunCase],
+    graders: &[GraderRow],
+    scores: &BTreeMap<u32, GraderMeasurements>,
+) -> Vec<GraderCard> {
+    let card = |grader: &GraderRow| {
+        let scores = scores.get(&grader.position)?;
+        Some(GraderCard {
+            name: grader.name.to_string(),
+            hard: grader.hard,
+            cases: scores.cases.iter().filter(|count| count.measured > 0).count(),
+            graded: scores.cases.iter().map(|count| u64::from(count.measured)).sum(),
+            unscored: scores.unscored,
+            pass_rate: rate(&scores.cases, cases, 0..cases.len()),
+        })
+    };
+    graders.iter().filter_map(card).collect()
+}

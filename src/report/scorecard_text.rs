@@ -1,0 +1,305 @@
+//! A scorecard on the screen: at most 100 columns, readable without colour.
+
+use std::fmt::Write;
+
+use super::{
+    format::{count, dollars, milliseconds, percent},
+    scorecard::{GraderCard, Percentiles, Rate, Scorecard, Slice, TargetCard},
+    table::Table,
+};
+
+/// The scorecard as text.
+pub fn scorecard_text(card: &Scorecard) -> String {
+    let mut text = heading(card);
+    text.push('\n');
+    text.push_str(&summary(card));
+    for target in &card.targets {
+        text.push('\n');
+        text.push_str(&details(target));
+    }
+    text
+}
+
+fn heading(card: &Scorecard) -> String {
+    let run = &card.run;
+    let wall = run.wall_s.map(|seconds| format!(" · {}", milliseconds(seconds * 1e3))).unwrap_or_default();
+    let mut text = format!("run {} · {}{wall}\n", run.id, run.status);
+    let fingerprint: String = run.golden_fingerprint.chars().take(12).collect();
+    let _ = writeln!(text, "golden set {} ({fingerprint}) · seed {}", run.golden_name, run.seed);
+    if let Some(reason) = &run.stop_reason {
+        let _ = writeln!(text, "stopped: {reason}");
+    }
+    text
+}
+
+fn summary(card: &Scorecard) -> String {
+    let mut table = Table::new(0, ["target", "pass rate", "95 % interval", "graded", "cost", "p50", "p95"]);
+    for target in &card.targets {
+        table.row([
+            target.name.clone(),
+            target.pass_rate.as_ref().map_or_else(|| "not measured".to_owned(), |rate| percent(rate.point)),
+            target.pass_rate.as_ref().map(interval).unwrap_or_default(),
+            format!("{}/{}", count(target.graded), count(target.trials)),
+            cost(target),
+            target.latency_ms.p50.map_or_else(|| "–".to_owned(), milliseconds),
+            target.latency_ms.p95.map_or_else(|| "–".to_owned(), milliseconds),
+        ]);
+    }
+    table.text()
+}
+
+/// `84.9 to 90.4`, in per cent.
+fn interval(rate: &Rate) -> String {
+    match (rate.low, rate.high) {
+        (Some(low), Some(high)) => format!("{:.1} to {:.1}", low * 100.0, high * 100.0),
+        _ => "not estimable".to_owned(),
+    }
+}
+
+fn cost(target: &TargetCard) -> String {
+    match target.cost_usd {
+        None => "unknown".to_owned(),
+        Some(cost) if target.cost_unknown_trials > 0 => format!("≥ {}", dollars(cost)),
+        Some(cost) => dollars(cost),
+    }
+}
+
+fn details(target: &TargetCard) -> String {
+    let mut text = format!("{} · {} · {}\n", target.name, target.provider, target.model);
+    let mut line = |label: &str, value: String| {
+        let _ = writeln!(text, "  {label:12}{value}");
+    };
+    for value in pass_rate_lines(target) {
+        line("pass rate", value);
+    }
+    for value in weighted_lines(target) {
+        line("weighted", value);
+    }
+    line("measured", measured(target));
+    for value in missing_lines(target) {
+        line("", value);
+    }
+    line("cases", case_line(target));
+    line("tokens", tokens(target));
+    line("cost", cost_line(target));
+    line("latency", latency_line(&target.latency_ms, &target.queue_wait_ms));
+    line("attempts", attempts_line(target));
+    let tables = [
+        slice_table("split", &target.splits),
+        segment_table(&target.segments),
+        grader_table(&target.graders),
+    ];
+    for table in tables.into_iter().filter(|table| !table.is_empty()) {
+        text.push('\n');
+        text.push_str(&table);
+    }
+    text
+}
+
+fn pass_rate_lines(target: &TargetCard) -> Vec<String> {
+    let Some(rate) = &target.pass_rate else { return vec!["nothing was graded".to_owned()] };
+    let mut lines =
+        vec![format!("{} ({}, 95 %), {}", percent(rate.point), interval(rate), standard_error(rate))];
+    lines.push(format!(
+        "{}: {} cases in {} clusters, {} trials{}",
+        rate.method,
+        count(rate.n_cases as u64),
+        count(rate.n_clusters as u64),
+        count(rate.n_trials as u64),
+        rate.n_effective.map(|n| format!(", worth {n:.0} independent ones")).unwrap_or_default()
+    ));
+    if let (Some(naive), Some(effect)) = (rate.se_naive, rate.design_effect) {
+        lines.push(format!("naive standard error {:.2} points, design effect {effect:.2}", naive * 100.0));
+    }
+    lines.extend(rate.warnings.iter().map(|code| format!("! {}", warning_sentence(code))));
+    blank_after_first(lines)
+}
+
+fn standard_error(rate: &Rate) -> String {
+    match (rate.se, rate.se_reason) {
+        (Some(se), _) => format!("standard error {:.2} points", se * 100.0),
+        (None, reason) => {
+            format!("standard error not estimable ({})", reason.unwrap_or("unknown").replace('_', " "))
+        }
+    }
+}
+
+fn weighted_lines(target: &TargetCard) -> Vec<String> {
+    let line = |rate: &Rate| {
+        format!(
+            "{} ({}, 95 %), {}; by the cases' weights",
+            percent(rate.point),
+            interval(rate),
+            standard_error(rate)
+        )
+    };
+    target.weighted_pass_rate.iter().map(line).collect()
+}
+
+/// What a warning's code says to a reader.
+fn warning_sentence(code: &str) -> String {
+    match code {
+        "few_cases" => "fewer than 30 cases: the interval is wide for a reason".to_owned(),
+        "few_clusters" => {
+            "fewer than 30 clusters: the interval rests on few independent observations".to_owned()
+        }
+        "low_df" => "fewer than 4 degrees of freedom".to_owned(),
+        "dominant_cluster" => "one cluster holds more than a fifth of the cases".to_owned(),
+        "few_informative_clusters" => "fewer than 10 clusters carry a failure (or a pass)".to_owned(),
+        "ceiling" => "above 98 %: this set can hardly tell good targets apart".to_owned(),
+        "unequal_k" => "cases were measured different numbers of times".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
+/// The label stands before the first line only.
+fn blank_after_first(lines: Vec<String>) -> Vec<String> {
+    match lines.split_first() {
+        Some((first, rest)) => {
+            let indented = rest.iter().map(|line| format!("\n{:14}{line}", ""));
+            vec![format!("{first}{}", indented.collect::<String>())]
+        }
+        None => lines,
+    }
+}
+
+fn measured(target: &TargetCard) -> String {
+    let missing = target.trials.saturating_sub(target.graded);
+    let mut text = format!("{} of {} trials", count(target.graded), count(target.trials));
+    if missing > 0 {
+        let reasons: Vec<String> = target
+            .not_measured
+            .iter()
+            .map(|(reason, number)| format!("{reason} {}", count(*number)))
+            .collect();
+        let _ = write!(text, "; {} not measured ({})", count(missing), reasons.join(", "));
+    }
+    text
+}
+
+fn missing_lines(target: &TargetCard) -> Vec<String> {
+    let mut lines = vec![];
+    if !target.failures.is_empty() {
+        let kinds: Vec<String> = target
+            .failures
+            .iter()
+            .map(|(kind, number)| format!("{} {}", kind.replace('_', " "), count(*number)))
+            .collect();
+        lines.push(format!("failed of: {}", kinds.join(", ")));
+    }
+    if target.graded < target.trials
+        && let Some([low, high]) = target.pass_rate_bounds
+    {
+        lines.push(format!("between {} and {} whatever they would have been", percent(low), percent(high)));
+    }
+    lines
+}
+
+fn case_line(target: &TargetCard) -> String {
+    format!(
+        "{} of {} pass by their own rule; {} flaky (neither always nor never right)",
+        count(target.cases_passed as u64),
+        count(target.cases_measured as u64),
+        count(target.flaky_cases as u64)
+    )
+}
+
+fn tokens(target: &TargetCard) -> String {
+    let usage = &target.usage;
+    let mut text = format!(
+        "input {} (uncached {}, cache read {}, cache write {}), output {}",
+        count(usage.input_total()),
+        count(usage.input_uncached),
+        count(usage.cache_read),
+        count(usage.cache_writes()),
+        count(usage.output)
+    );
+    if let Some(reasoning) = usage.reasoning {
+        let _ = write!(text, " ({} reasoning)", count(reasoning));
+    }
+    if target.usage_unknown > 0 {
+        let _ = write!(text, "; {} answers without usage", count(target.usage_unknown));
+    }
+    text
+}
+
+fn cost_line(target: &TargetCard) -> String {
+    let mut text = match target.cost_usd {
+        None if target.cost_unknown_trials == 0 => return "nothing was answered".to_owned(),
+        None => return format!("unknown: no price for `{}`", target.model),
+        Some(cost) => format!("${cost}"),
+    };
+    if target.cost_unknown_trials > 0 {
+        text = format!("at least {text}; {} answers unpriced", count(target.cost_unknown_trials));
+    }
+    if target.cost_approximate_trials > 0 {
+        let _ = write!(text, "; approximate for {} answers", count(target.cost_approximate_trials));
+    }
+    if target.attempts_perhaps_billed > 0 {
+        let _ = write!(text, "; {} lost attempts may be billed too", count(target.attempts_perhaps_billed));
+    }
+    text
+}
+
+fn latency_line(latency: &Percentiles, wait: &Percentiles) -> String {
+    let (Some(p50), Some(p95)) = (latency.p50, latency.p95) else { return "not measured".to_owned() };
+    let range = |[low, high]: [Option<f64>; 2]| {
+        let end = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), milliseconds);
+        format!("({} to {})", end(low), end(high))
+    };
+    let waits = wait.p95.map(|p95| format!("; queue wait p95 {}", milliseconds(p95))).unwrap_or_default();
+    format!(
+        "p50 {} {}, p95 {} {}{waits}",
+        milliseconds(p50),
+        range(latency.p50_interval),
+        milliseconds(p95),
+        range(latency.p95_interval)
+    )
+}
+
+fn attempts_line(target: &TargetCard) -> String {
+    format!("{}, {} of them failed", count(target.attempts), count(target.failed_attempts))
+}
+
+fn slice_table(heading: &str, slices: &[Slice]) -> String {
+    let mut table = Table::new(2, [heading, "cases", "clusters", "graded", "pass rate", "95 % interval"]);
+    for slice in slices {
+        table.row(slice_row(slice, slice.value.clone()));
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}
+
+fn segment_table(segments: &[Slice]) -> String {
+    let mut table = Table::new(2, ["segment", "cases", "clusters", "graded", "pass rate", "95 % interval"]);
+    for slice in segments {
+        table.row(slice_row(slice, format!("{}={}", slice.key, slice.value)));
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}
+
+fn slice_row(slice: &Slice, name: String) -> [String; 6] {
+    [
+        name,
+        count(slice.cases as u64),
+        count(slice.clusters as u64),
+        count(slice.graded),
+        slice.pass_rate.as_ref().map_or_else(|| "–".to_owned(), |rate| percent(rate.point)),
+        slice.pass_rate.as_ref().map(interval).unwrap_or_default(),
+    ]
+}
+
+fn grader_table(graders: &[GraderCard]) -> String {
+    let mut table = Table::new(2, ["grader", "cases", "graded", "unscored", "pass rate", "95 % interval"]);
+    for grader in graders {
+        let hard = if grader.hard { " (hard)" } else { "" };
+        table.row([
+            format!("{}{hard}", grader.name),
+            count(grader.cases as u64),
+            count(grader.graded),
+            count(grader.unscored),
+            grader.pass_rate.as_ref().map_or_else(|| "–".to_owned(), |rate| percent(rate.point)),
+            grader.pass_rate.as_ref().map(interval).unwrap_or_default(),
+        ]);
+    }
+    if table.is_empty() { String::new() } else { table.text() }
+}

@@ -1,0 +1,463 @@
+//! The coordinator: one loop that owns a run's state, makes one event at a time and handles it.
+//!
+//! A trial's way: planned → handed to its queue → ended → stored → graded → score stored. Grading
+//! waits for the store's word that the answer is committed, so that no broken grader can lose it.
+
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    sync::{mpsc, watch},
+    task::JoinSet,
+};
+
+use super::{
+    budget::{Admission, Budget},
+    grading::{Graded, GradingPool, Ungraded},
+    plan::{Cursor, PlannedTrial, TrialPlan},
+    pricing,
+};
+use crate::{
+    config::Experiment,
+    domain::{Cost, Outcome, ProviderName, RunEvent, RunStatus, StopReason, TrialKey, UnixMillis},
+    providers::Provider,
+    queue::{ProviderQueue, Settled, Settlement},
+    store::{StoreError, StoreWriter, Write},
+};
+
+/// How far the user wants a run to go on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shutdown {
+    /// To its end.
+    #[default]
+    No,
+    /// Start nothing new, finish what is in flight.
+    Drain,
+    /// Stop now; what is in flight is cancelled.
+    Now,
+}
+
+/// What a run needs from outside.
+#[derive(Debug)]
+pub struct RunParts {
+    /// The run's row in the store.
+    pub run: i64,
+    /// What is asked.
+    pub experiment: Arc<Experiment>,
+    /// Which trials are still to do.
+    pub plan: TrialPlan,
+    /// One queue an account, in the order of the settings.
+    pub queues: Vec<Arc<ProviderQueue<Provider>>>,
+    /// What the run has spent before, in earlier sessions.
+    pub spent: Cost,
+    /// Failed trials of earlier sessions that are not asked again.
+    pub failed: u64,
+    /// Where trials are stored.
+    pub writer: StoreWriter,
+    /// The writer's word on what is committed.
+    pub committed: mpsc::UnboundedReceiver<Vec<TrialKey>>,
+    /// Where to tell what happens.
+    pub events: mpsc::UnboundedSender<RunEvent>,
+}
+
+/// How a session of a run ended.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// Where the run stands now.
+    pub status: RunStatus,
+    /// Why it stopped early, if it did; each reason once.
+    pub stops: Vec<StopReason>,
+    /// Trials that ended in this session.
+    pub ended: u64,
+    /// Trials still to do.
+    pub pending: u64,
+    /// How long the session took.
+    pub wall: Duration,
+}
+
+/// Why a session of a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store failed: the store is the product, so the run ends.
+    #[error("the store failed while the run went on")]
+    Store(#[from] StoreError),
+    /// A trial's task panicked.
+    #[error("a trial's task failed: {0}")]
+    Task(String),
+}
+
+/// Runs every trial of the plan that is not done and returns how it went.
+///
+/// `shutdown` says how far the user wants it to go on.
+///
+/// # Errors
+/// The store failed, or a task panicked. What was committed stays.
+pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result<RunSummary, RunError> {
+    let mut coordinator = Coordinator::new(parts);
+    let result = coordinator.work(shutdown).await;
+    coordinator.tasks.shutdown().await;
+    let Coordinator { run, writer, progress, stops, plan, .. } = coordinator;
+    let summary = progress.summary(stops, &plan);
+    if result.is_ok() {
+        let stop_reason = summary.stops.first().map(StopReason::to_string);
+        writer.send(Write::Status { run, status: summary.status, stop_reason }).await?;
+    }
+    // The writer's thread has at most its channel left to write: blocking for that is meant.
+    writer.finish()?;
+    result?;
+    Ok(summary)
+}
+
+/// A trial that was handed to its queue.
+struct Flight {
+    planned: PlannedTrial,
+    queue: usize,
+    worst: Cost,
+    settlement: Settlement,
+}
+
+/// What is known of one account's trials.
+struct Lane {
+    name: ProviderName,
+    queue: Arc<ProviderQueue<Provider>>,
+    cursor: Cursor,
+    /// A trial taken from the cursor that the budget did not yet admit.
+    held: Option<PlannedTrial>,
+    /// Trials handed to the queue.
+    in_flight: usize,
+    /// Trials that ended and are not yet committed.
+    uncommitted: usize,
+    max_in_flight: usize,
+    exhausted: bool,
+}
+
+impl Lane {
+    /// A few more trials than fit on the wire stand ready, so that a place is never empty; sent and
+    /// not yet committed are never more than twice the wire's.
+    fn has_room(&self) -> bool {
+        let ready = self.max_in_flight + self.max_in_flight.div_ceil(4).min(16);
+        !self.exhausted
+            && self.in_flight < ready
+            && self.in_flight + self.uncommitted < 2 * self.max_in_flight.max(1)
+    }
+}
+
+struct Progress {
+    started: Instant,
+    ended: u64,
+    failed: u64,
+    interrupted: bool,
+    over_budget: bool,
+}
+
+impl Progress {
+    fn summary(&self, stops: Vec<StopReason>, plan: &TrialPlan) -> RunSummary {
+        let refused = stops.iter().any(|stop| {
+            matches!(
+                stop,
+                StopReason::QueueRefused { .. }
+                    | StopReason::TargetRefused { .. }
+                    | StopReason::Breaker { .. }
+            )
+        });
+        let pending = plan.pending();
+        let status = if self.interrupted && pending > 0 {
+            RunStatus::Interrupted
+        } else if refused {
+            RunStatus::Refused
+        } else if self.over_budget {
+            RunStatus::Budget
+        } else if pending > 0 || self.failed > 0 {
+            RunStatus::Incomplete
+        } else {
+            RunStatus::Complete
+        };
+        RunSummary { status, stops, ended: self.ended, pending, wall: self.started.elapsed() }
+    }
+}
+
+struct Coordinator {
+    run: i64,
+    experiment: Arc<Experiment>,
+    plan: TrialPlan,
+    lanes: Vec<Lane>,
+    budget: Budget,
+    writer: StoreWriter,
+    committed: mpsc::UnboundedReceiver<Vec<TrialKey>>,
+    events: mpsc::UnboundedSender<RunEvent>,
+    tasks: JoinSet<Flight>,
+    /// Trials handed to their queues, and since when.
+    flying: HashMap<TrialKey, UnixMillis>,
+    /// Trials that ended, by key: their lane, and what to grade once they are committed.
+    uncommitted: HashMap<TrialKey, (usize, Option<Ungraded>)>,
+    pool: GradingPool,
+    stops: Vec<StopReason>,
+    progress: Progress,
+}
+
+impl Coordinator {
+    fn new(parts: RunParts) -> Self {
+        let RunParts { run, experiment, plan, queues, spent, failed, writer, committed, events } = parts;
+        let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
+            let targets = experiment.targets.iter().enumerate().filter(|(_, target)| target.provider == at);
+            let positions = targets.map(|(position, _)| u32::try_from(position).expect("targets are few"));
+            let settings = &experiment.settings.providers[at];
+            Lane {
+                name: settings.name.clone(),
+                queue,
+                cursor: Cursor::new(positions.collect()),
+                held: None,
+                in_flight: 0,
+                uncommitted: 0,
+                max_in_flight: settings.queue.limits.max_in_flight as usize,
+                exhausted: false,
+            }
+        });
+        Self {
+            lanes: lanes.collect(),
+            budget: Budget::new(experiment.settings.max_cost, spent),
+            run,
+            experiment,
+            plan,
+            writer,
+            committed,
+            events,
+            tasks: JoinSet::new(),
+            flying: HashMap::new(),
+            uncommitted: HashMap::new(),
+            pool: GradingPool::new(),
+            stops: vec![],
+            progress: Progress {
+                started: Instant::now(),
+                ended: 0,
+                failed,
+                interrupted: false,
+                over_budget: false,
+            },
+        }
+    }
+
+    async fn work(&mut self, mut shutdown: watch::Receiver<Shutdown>) -> Result<(), RunError> {
+        loop {
+            self.start_trials();
+            if self.is_done() {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                Ok(()) = shutdown.changed() => {
+                    let wish = *shutdown.borrow_and_update();
+                    self.on_shutdown(wish).await?;
+                }
+                Some(flight) = self.tasks.join_next(), if !self.tasks.is_empty() => {
+                    self.on_flight(flight).await?;
+                    while let Some(flight) = self.tasks.try_join_next() {
+                        self.on_flight(flight).await?;
+                    }
+                }
+                Some(keys) = self.committed.recv(), if !self.uncommitted.is_empty() => self.on_committed(keys),
+                Some(graded) = self.pool.next() => self.on_graded(graded).await?,
+                else => return Ok(()),
+            }
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        self.tasks.is_empty()
+            && self.uncommitted.is_empty()
+            && self.pool.is_empty()
+            && self.lanes.iter().all(|lane| lane.exhausted)
+    }
+
+    fn start_trials(&mut self) {
+        if self.progress.interrupted || self.progress.over_budget {
+            self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
+            return;
+        }
+        for at in 0..self.lanes.len() {
+            while self.lanes[at].has_room() {
+                if let Some(reason) = self.lanes[at].queue.stopped() {
+                    self.note_stop(reason);
+                    self.lanes[at].exhausted = true;
+                } else if !self.start_next(at) {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Hands the lane's next trial to its queue; whether one was started.
+    fn start_next(&mut self, at: usize) -> bool {
+        let lane = &mut self.lanes[at];
+        let Some(planned) = lane.held.take().or_else(|| lane.cursor.next(&self.plan)) else {
+            lane.exhausted = true;
+            return false;
+        };
+        if let Some(failure) = lane.queue.target_stopped(planned.target) {
+            let target = self.experiment.targets[planned.target as usize].name.clone();
+            self.note_stop(StopReason::TargetRefused { target, failure });
+            return true;
+        }
+        let request = self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
+        let target = &self.experiment.targets[planned.target as usize];
+        // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
+        let worst = target.worst_case(&request.prompt).unwrap_or(Cost::ZERO);
+        match self.budget.admit(worst) {
+            Admission::Granted => {}
+            Admission::Later => {
+                self.lanes[at].held = Some(planned);
+                return false;
+            }
+            Admission::Never => {
+                self.progress.over_budget = true;
+                let limit = self.budget.limit().expect("only a limit refuses");
+                self.note_stop(StopReason::Budget { spent: self.budget.spent(), limit });
+                self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
+                return false;
+            }
+        }
+        let demand = target.demand(&request.prompt);
+        let lane = &mut self.lanes[at];
+        lane.in_flight += 1;
+        self.tell(RunEvent::Started { provider: self.lanes[at].name.clone() });
+        let queue = Arc::clone(&self.lanes[at].queue);
+        let key = self.key(planned);
+        self.flying.insert(key, UnixMillis::now());
+        self.tasks.spawn(async move {
+            let settlement = queue.settle(key, planned.first_attempt, &request, demand).await;
+            Flight { planned, queue: at, worst, settlement }
+        });
+        true
+    }
+
+    async fn on_flight(&mut self, flight: Result<Flight, tokio::task::JoinError>) -> Result<(), RunError> {
+        let flight = match flight {
+            Ok(flight) => flight,
+            Err(error) if error.is_cancelled() => return Ok(()),
+            Err(error) => return Err(RunError::Task(error.to_string())),
+        };
+        self.lanes[flight.queue].in_flight -= 1;
+        self.flying.remove(&self.key(flight.planned));
+        match flight.settlement {
+            Settlement::Ended(settled) => {
+                self.on_ended(flight.planned, flight.queue, flight.worst, *settled).await
+            }
+            Settlement::Returned { attempts } => {
+                let spent = pricing::spent_on(&attempts, flight.worst);
+                self.budget.settle(flight.worst, spent);
+                for attempt in attempts {
+                    self.writer.send(Write::Attempt(Box::new(attempt))).await?;
+                }
+                let provider = self.lanes[flight.queue].name.clone();
+                self.tell(RunEvent::Returned { provider });
+                Ok(())
+            }
+        }
+    }
+
+    async fn on_ended(
+        &mut self,
+        planned: PlannedTrial,
+        lane: usize,
+        worst: Cost,
+        settled: Settled,
+    ) -> Result<(), RunError> {
+        let key = self.key(planned);
+        let price = self.experiment.targets[planned.target as usize].price.as_ref();
+        let (record, attempts) = pricing::priced(key, planned.first_attempt, settled, price);
+        self.budget.settle(worst, pricing::spent_on(&attempts, worst));
+        self.plan.mark_done(planned.target, planned.case, planned.repeat);
+        self.progress.ended += 1;
+        self.progress.failed += u64::from(record.outcome == Outcome::Failed);
+        self.lanes[lane].uncommitted += 1;
+        let ungraded = record.outcome.is_graded(&record.answer).then(|| {
+            let case = &self.experiment.cases[planned.case as usize];
+            Ungraded { key, answer: record.answer.clone(), case: case.clone() }
+        });
+        self.uncommitted.insert(key, (lane, ungraded));
+        self.tell(RunEvent::Ended {
+            provider: self.lanes[lane].name.clone(),
+            outcome: record.outcome,
+            cost: record.cost,
+        });
+        for attempt in attempts {
+            self.writer.send(Write::Attempt(Box::new(attempt))).await?;
+        }
+        self.writer.send(Write::Trial(Box::new(record))).await?;
+        Ok(())
+    }
+
+    fn on_committed(&mut self, keys: Vec<TrialKey>) {
+        let mut batch = vec![];
+        for key in keys {
+            if let Some((lane, ungraded)) = self.uncommitted.remove(&key) {
+                self.lanes[lane].uncommitted -= 1;
+                batch.extend(ungraded);
+            }
+        }
+        self.pool.grade(batch);
+    }
+
+    async fn on_graded(&mut self, graded: Vec<Graded>) -> Result<(), RunError> {
+        for Graded { key, scores, verdict } in graded {
+            self.writer.send(Write::Scores { key, scores, verdict }).await?;
+        }
+        Ok(())
+    }
+
+    async fn on_shutdown(&mut self, wish: Shutdown) -> Result<(), RunError> {
+        if wish == Shutdown::No {
+            return Ok(());
+        }
+        if !self.progress.interrupted {
+            self.progress.interrupted = true;
+            self.note_stop(StopReason::Interrupted);
+            for lane in &mut self.lanes {
+                lane.exhausted = true;
+                lane.queue.stop(StopReason::Interrupted);
+            }
+        }
+        if wish == Shutdown::Now { self.cancel().await } else { Ok(()) }
+    }
+
+    /// Ends what is in flight without waiting for it, and records that it was there: it may have
+    /// been paid.
+    async fn cancel(&mut self) -> Result<(), RunError> {
+        self.tasks.abort_all();
+        while let Some(flight) = self.tasks.join_next().await {
+            self.on_flight(flight).await?;
+        }
+        for (key, started_at) in std::mem::take(&mut self.flying) {
+            self.writer.send(Write::Trial(Box::new(pricing::cancelled(key, started_at)))).await?;
+        }
+        Ok(())
+    }
+
+    fn key(&self, planned: PlannedTrial) -> TrialKey {
+        TrialKey { run: self.run, target: planned.target, case: planned.case, repeat: planned.repeat }
+    }
+
+    /// Notes why something stopped, once.
+    fn note_stop(&mut self, reason: StopReason) {
+        let same = |known: &StopReason| match (known, &reason) {
+            (StopReason::TargetRefused { target: a, .. }, StopReason::TargetRefused { target: b, .. }) => {
+                a == b
+            }
+            (known, reason) => known == reason,
+        };
+        // A queue that the user's interrupt stopped says nothing new.
+        if self.stops.iter().any(same) {
+            return;
+        }
+        self.tell(RunEvent::Stopped(reason.clone()));
+        self.stops.push(reason);
+    }
+
+    /// The listener may be gone (`--quiet`): the run goes on.
+    fn tell(&self, event: RunEvent) {
+        let _ = self.events.send(event);
+    }
+}

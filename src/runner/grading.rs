@@ -1,0 +1,84 @@
+//! Grading off the asynchronous threads.
+
+use rayon::prelude::*;
+use tokio::sync::mpsc;
+
+use crate::{
+    config::PlannedCase,
+    domain::{Score, TrialKey, Verdict},
+    grading::{grade_all, trial_verdict},
+};
+
+/// A stored answer on its way to its graders.
+#[derive(Debug)]
+pub struct Ungraded {
+    /// Which trial it answers.
+    pub key: TrialKey,
+    /// The answer.
+    pub answer: String,
+    /// The case, with its graders.
+    pub case: PlannedCase,
+}
+
+/// What the graders said of one answer.
+#[derive(Debug)]
+pub struct Graded {
+    /// Which trial it is about.
+    pub key: TrialKey,
+    /// One score a grader.
+    pub scores: Vec<Score>,
+    /// What they come to.
+    pub verdict: Verdict,
+}
+
+impl Ungraded {
+    /// Asks the graders.
+    pub fn grade(self) -> Graded {
+        let scores = grade_all(&self.case.graders, &self.answer, &self.case.case);
+        let verdict = trial_verdict(&scores);
+        Graded { key: self.key, scores, verdict }
+    }
+}
+
+/// Batches of answers being graded on the processor's threads.
+#[derive(Debug)]
+pub(super) struct GradingPool {
+    sender: mpsc::UnboundedSender<Vec<Graded>>,
+    receiver: mpsc::UnboundedReceiver<Vec<Graded>>,
+    batches: usize,
+}
+
+impl GradingPool {
+    pub(super) fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self { sender, receiver, batches: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.batches == 0
+    }
+
+    /// Hands a batch over.
+    pub(super) fn grade(&mut self, batch: Vec<Ungraded>) {
+        if batch.is_empty() {
+            return;
+        }
+        self.batches += 1;
+        let sender = self.sender.clone();
+        rayon::spawn(move || {
+            let graded = batch.into_par_iter().with_min_len(8).map(Ungraded::grade).collect();
+            // The run may be over already: then nobody waits for it.
+            let _ = sender.send(graded);
+        });
+    }
+
+    /// The next batch that is graded; `None` when none is under way.
+    pub(super) async fn next(&mut self) -> Option<Vec<Graded>> {
+        if self.batches == 0 {
+            return None;
+        }
+        let graded = self.receiver.recv().await;
+        self.batches -= 1;
+        graded
+    }
+}

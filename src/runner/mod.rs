@@ -1,0 +1,15 @@
+//! A run: the trials still to do, the loop that hands them to their queues, the budget, and the
+//! grading of what came back.
+
+mod budget;
+mod coordinator;
+mod grading;
+mod plan;
+mod pricing;
+
+pub use self::{
+    budget::{Admission, Budget},
+    coordinator::{RunError, RunParts, RunSummary, Shutdown, run},
+    grading::{Graded, Ungraded},
+    plan::{Cursor, PlannedTrial, TrialPlan},
+};

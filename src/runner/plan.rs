@@ -1,0 +1,173 @@
+//! Which trials are still to do, produced one by one: a million planned trials are a bit each.
+
+use std::collections::HashMap;
+
+/// One trial to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedTrial {
+    /// The target's position.
+    pub target: u32,
+    /// The case's position.
+    pub case: u32,
+    /// The repeat, from 1.
+    pub repeat: u32,
+    /// The number that its next attempt bears.
+    pub first_attempt: u32,
+}
+
+/// All trials of a run, and which of them are done.
+#[derive(Debug)]
+pub struct TrialPlan {
+    /// Repeats of each case.
+    repeats: Vec<u32>,
+    /// Where each case's bits begin within a target's.
+    offsets: Vec<u64>,
+    /// Trials of one target.
+    per_target: u64,
+    targets: u32,
+    done: Vec<u64>,
+    /// The attempts already made for trials that are to be asked again.
+    attempts: HashMap<(u32, u32, u32), u32>,
+}
+
+impl TrialPlan {
+    /// The plan in which every case is asked `repeats[case]` times of each of `targets` targets, and
+    /// nothing is done yet.
+    pub fn new(targets: u32, repeats: Vec<u32>) -> Self {
+        let mut per_target = 0;
+        let offsets = repeats
+            .iter()
+            .map(|&count| {
+                let offset = per_target;
+                per_target += u64::from(count);
+                offset
+            })
+            .collect();
+        let words = (per_target * u64::from(targets)).div_ceil(64);
+        let words = usize::try_from(words).expect("a plan of more bits than memory has addresses");
+        Self { repeats, offsets, per_target, targets, done: vec![0; words], attempts: HashMap::new() }
+    }
+
+    /// Marks a trial as done: it is not asked (again).
+    pub fn mark_done(&mut self, target: u32, case: u32, repeat: u32) {
+        let (word, bit) = self.place(target, case, repeat);
+        self.done[word] |= 1 << bit;
+    }
+
+    /// Notes that `made` attempts were made for a trial that is to be asked again.
+    pub fn note_attempts(&mut self, target: u32, case: u32, repeat: u32, made: u32) {
+        self.attempts.insert((target, case, repeat), made);
+    }
+
+    /// All trials, done or not.
+    pub fn total(&self) -> u64 {
+        self.per_target * u64::from(self.targets)
+    }
+
+    /// Trials that are not done.
+    pub fn pending(&self) -> u64 {
+        self.total() - self.done.iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
+    }
+
+    /// Trials of `targets` that are not done.
+    pub fn pending_of(&self, targets: &[u32]) -> u64 {
+        let mut cursor = Cursor::new(targets.to_vec());
+        std::iter::from_fn(|| cursor.next(self)).fold(0, |count, _| count + 1)
+    }
+
+    fn is_done(&self, target: u32, case: u32, repeat: u32) -> bool {
+        let (word, bit) = self.place(target, case, repeat);
+        self.done[word] & (1 << bit) != 0
+    }
+
+    fn place(&self, target: u32, case: u32, repeat: u32) -> (usize, u64) {
+        let within = self.offsets[case as usize] + u64::from(repeat - 1);
+        let position = u64::from(target) * self.per_target + within;
+        (usize::try_from(position / 64).expect("the plan fits into memory"), position % 64)
+    }
+}
+
+/// A walk over the trials of one queue's targets: first every case once, then every case a second
+/// time, so that an interrupted run is a smaller sound run.
+#[derive(Debug)]
+pub struct Cursor {
+    targets: Vec<u32>,
+    repeat: u32,
+    case: u32,
+    /// Position within `targets`.
+    at: usize,
+}
+
+impl Cursor {
+    /// A walk over the trials of `targets`, from the start.
+    pub fn new(targets: Vec<u32>) -> Self {
+        Self { targets, repeat: 1, case: 0, at: 0 }
+    }
+
+    /// The next trial of `plan` that is not done.
+    pub fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
+        let deepest = plan.repeats.iter().copied().max().unwrap_or(0);
+        while self.repeat <= deepest && !self.targets.is_empty() {
+            let (repeat, case, target) = (self.repeat, self.case, self.targets[self.at]);
+            let planned = plan.repeats[case as usize] >= repeat;
+            self.step(plan);
+            if planned && !plan.is_done(target, case, repeat) {
+                let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
+                return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
+            }
+        }
+        None
+    }
+
+    fn step(&mut self, plan: &TrialPlan) {
+        self.at += 1;
+        if self.at == self.targets.len() {
+            self.at = 0;
+            self.case += 1;
+        }
+        if self.case as usize == plan.repeats.len() {
+            self.case = 0;
+            self.repeat += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn walk(plan: &TrialPlan, targets: &[u32]) -> Vec<(u32, u32, u32)> {
+        let mut cursor = Cursor::new(targets.to_vec());
+        std::iter::from_fn(|| cursor.next(plan))
+            .map(|trial| (trial.target, trial.case, trial.repeat))
+            .collect()
+    }
+
+    #[test]
+    fn every_case_is_asked_once_before_any_is_asked_twice() {
+        let plan = TrialPlan::new(2, vec![2, 1]);
+        let expected = [(0, 0, 1), (1, 0, 1), (0, 1, 1), (1, 1, 1), (0, 0, 2), (1, 0, 2)];
+        assert_eq!(walk(&plan, &[0, 1]), expected);
+        assert_eq!((plan.total(), plan.pending()), (6, 6));
+    }
+
+    #[test]
+    fn what_is_done_is_not_asked_again() {
+        let mut plan = TrialPlan::new(2, vec![2, 1]);
+        plan.mark_done(0, 0, 1);
+        plan.mark_done(1, 1, 1);
+        plan.note_attempts(0, 0, 2, 3);
+        assert_eq!(walk(&plan, &[0]), [(0, 1, 1), (0, 0, 2)]);
+        assert_eq!(plan.pending(), 4);
+        assert_eq!(plan.pending_of(&[0]), 2);
+        let mut cursor = Cursor::new(vec![0]);
+        cursor.next(&plan);
+        assert_eq!(cursor.next(&plan).map(|trial| trial.first_attempt), Some(4));
+    }
+
+    #[test]
+    fn an_empty_plan_has_nothing_to_ask() {
+        assert_eq!(walk(&TrialPlan::new(1, vec![]), &[0]), []);
+        assert_eq!(walk(&TrialPlan::new(1, vec![3]), &[]), []);
+    }
+}

@@ -1,0 +1,142 @@
+//! Bad input: every fault told at once with its place, exit 2, nothing sent.
+
+use crate::support::{Answer, Project, Stub};
+
+#[test]
+fn ten_faults_of_a_golden_set_are_told_in_one_go_and_nothing_is_sent() {
+    let stub = Stub::new(|_, _| Answer::chat("x"));
+    let lines = [
+        r#"{"id": "a", "input": "fine"}"#,
+        r#"{"id": "a", "input": "the id again"}"#,
+        r#"{"id": "b", "inptu": "a typo"}"#,
+        r#"{"id": "c"}"#,
+        r#"{"id": "d", "input": "q", "split": "heldout"}"#,
+        r#"{"id": "e", "input": "q", "weight": -1}"#,
+        r#"{"id": "f", "input": "q", "repeats": 0}"#,
+        r#"{"id": "g", "input": "q", "graders": [{"kind": "wordz"}]}"#,
+        r#"{"id": "h", "input": {"messages": []}}"#,
+        r#"{"id": "i", "input": "q""#,
+        r#"{"id": "", "input": "q"}"#,
+    ];
+    let project = Project::new()
+        .with("golden.jsonl", &lines.join("\n"))
+        .with("e.toml", &crate::experiment(&stub.url(), "graders = [{ kind = \"words\", all = [\"x\"] }]"));
+    let finished = project.caseload(&["run", "e.toml"]).exits(2);
+    for line in 2..=11 {
+        assert!(
+            finished.stderr.contains(&format!("golden.jsonl:{line}")),
+            "line {line}:\n{}",
+            finished.stderr
+        );
+    }
+    assert!(finished.stderr.contains("did you mean `input`?"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("did you mean `held-out`?"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("did you mean `words`?"), "{}", finished.stderr);
+    assert_eq!(stub.count(), 0);
+    assert!(!project.store().exists(), "nothing is written either");
+}
+
+#[test]
+fn faults_of_an_experiment_name_file_line_and_fix() {
+    let project = Project::new().with_cases(2).with(
+        "e.toml",
+        "golden = \"golden.jsonl\"\nreapeats = 3\n[[target]]\nname = \"a\"\nprovider = \"simulater\"\nmodel = \"m\"\n\
+         [[target]]\nname = \"a\"\nprovider = \"simulator\"\n\
+         [provider.simulator]\nkind = \"simulator\"\nlimits = { max_in_flight = 0 }\n",
+    );
+    project
+        .caseload(&["run", "e.toml"])
+        .exits(2)
+        .stderr_has("e.toml:2: `reapeats`")
+        .stderr_has("did you mean `repeats`?")
+        .stderr_has("e.toml:5: `target[0].provider`: there is no provider `simulater`")
+        .stderr_has("did you mean `simulator`?")
+        .stderr_has("two targets are named `a`")
+        .stderr_has("no `model` is named")
+        .stderr_has("`limits.max_in_flight` is 0");
+}
+
+#[test]
+fn a_template_that_names_what_a_case_lacks_is_refused_before_anything_is_sent() {
+    let stub = Stub::new(|_, _| Answer::chat("x"));
+    let project = Project::new().with_cases(3).with(
+        "e.toml",
+        &crate::experiment(&stub.url(), "prompt = { user = \"{{ context.plan }} {{ message }}\" }"),
+    );
+    project.caseload(&["run", "e.toml"]).exits(2).stderr_has("case `c0`").stderr_has("`context.plan`");
+    assert_eq!(stub.count(), 0);
+}
+
+#[test]
+fn an_unset_key_is_named_and_nothing_is_sent() {
+    let project = Project::new().with_cases(1).with(
+        "e.toml",
+        "golden = \"golden.jsonl\"\n[[target]]\nname = \"t\"\nprovider = \"anthropic\"\nmodel = \"claude-opus-5\"\n",
+    );
+    project.caseload(&["run", "e.toml"]).exits(2).stderr_has("`ANTHROPIC_API_KEY` is not set");
+    project.caseload(&["check", "e.toml"]).exits(2).stderr_has("`ANTHROPIC_API_KEY` is not set");
+    project.caseload(&["check", "e.toml", "--no-keys"]).exits(0);
+}
+
+#[test]
+fn a_trial_larger_than_a_whole_minute_is_refused_with_its_id_and_size() {
+    let stub = Stub::new(|_, _| Answer::chat("x"));
+    let extra = "[provider.p.limits]\ninput_tokens_per_minute = 3\n";
+    let project = Project::new().with_cases(1).with("e.toml", &(crate::experiment(&stub.url(), "") + extra));
+    project
+        .caseload(&["run", "e.toml"])
+        .exits(2)
+        .stderr_has("case `c0`")
+        .stderr_has("larger than the limit of 3");
+    assert_eq!(stub.count(), 0);
+}
+
+#[test]
+fn a_replay_file_is_checked_against_the_golden_set() {
+    let outputs = "{\"id\": \"c0\", \"output\": \"x\"}\n{\"id\": \"c0\", \"output\": \"y\"}\n\
+                   {\"id\": \"nobody\", \"output\": \"z\"}\n";
+    let experiment = "golden = \"golden.jsonl\"\nrepeats = 2\n[[target]]\nname = \"t\"\nprovider = \"replay\"\n\
+                      model = \"m\"\noutputs = \"outputs.jsonl\"\n";
+    let project = Project::new().with_cases(2).with("outputs.jsonl", outputs).with("e.toml", experiment);
+    project.caseload(&["run", "e.toml"]).exits(2).stderr_has("outputs.jsonl:2");
+    project.write(
+        "outputs.jsonl",
+        "{\"id\": \"c0\", \"output\": \"x\"}\n{\"id\": \"nobody\", \"output\": \"z\"}\n",
+    );
+    project
+        .caseload(&["run", "e.toml"])
+        .exits(2)
+        .stderr_has("`nobody`")
+        .stderr_has("`c0`")
+        .stderr_has("`c1`");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_fails_before_the_first_request() {
+    let stub = Stub::new(|_, _| Answer::chat("x"));
+    let project = Project::new().with_cases(1).with("e.toml", &crate::experiment(&stub.url(), ""));
+    project
+        .caseload(&["run", "e.toml", "--store", "/proc/nowhere/s.db"])
+        .exits(2)
+        .stderr_has("/proc/nowhere");
+    assert_eq!(stub.count(), 0);
+}
+
+#[test]
+fn a_budget_on_a_model_without_a_price_is_refused() {
+    let stub = Stub::new(|_, _| Answer::chat("x"));
+    let project =
+        Project::new().with_cases(1).with("e.toml", &crate::experiment(&stub.url(), "max_cost_usd = 1.0"));
+    project.caseload(&["run", "e.toml"]).exits(2).stderr_has("no price").stderr_has("[[price]]");
+    assert_eq!(stub.count(), 0);
+}
+
+#[test]
+fn an_unknown_run_is_told_with_the_candidates() {
+    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+    let project = Project::new().with_cases(1).with("e.toml", &crate::experiment(&stub.url(), ""));
+    project.caseload(&["show"]).exits(2).stderr_has("store");
+    project.caseload(&["run", "e.toml"]).exits(0);
+    project.caseload(&["show", "tset-1"]).exits(2).stderr_has("test-1");
+    project.caseload(&["show", "latest", "--case", "c9"]).exits(2).stderr_has("no case `c9`");
+}

@@ -1,0 +1,9 @@
+//! What the tests share: a project in a folder of its own, the program run in it, and local servers.
+
+mod project;
+mod stub;
+
+pub use self::{
+    project::{Finished, Project},
+    stub::{Answer, Stub},
+};
