@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! Who answers: one file a dialect, wire format <-> neutral request, reply and failure.
 //!
 //! Each dialect is a pair of pure functions (`to_wire`, `read_reply`) around the shared transport
@@ -20,6 +19,7 @@ mod replay_file;
 mod response;
 pub mod retry_after;
 mod secrets;
+pub mod simulator;
 #[cfg(test)]
 mod test_request;
 pub mod usage;
@@ -33,6 +33,7 @@ pub use self::{
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
     secrets::Secrets,
+    simulator::{SimulatedTarget, Simulator, SimulatorSettings},
 };
 
 use crate::domain::{Reply, Request};
@@ -46,6 +47,8 @@ pub enum Provider {
     OpenAi(OpenAi),
     /// Recorded outputs.
     Replay(Replay),
+    /// The seeded simulator.
+    Simulator(Simulator),
 }
 
 impl Provider {
@@ -59,25 +62,7 @@ impl Provider {
             Self::Anthropic(anthropic) => anthropic.send(request).await,
             Self::OpenAi(openai) => openai.send(request).await,
             Self::Replay(replay) => replay.answer(request),
+            Self::Simulator(simulator) => simulator.send(request).await,
         }
     }
-=======
-//! Who answers: one file per dialect between a neutral request and the wire.
-
-pub mod simulator;
-
-use crate::domain::{Failure, LimitReport, Metered};
-
-/// An attempt that brought no answer, and what came with it all the same.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rejection {
-    /// What went wrong.
-    pub failure: Failure,
-    /// The provider's id of the request.
-    pub request_id: Option<String>,
-    /// Tokens, where the provider told of them in spite of the failure.
-    pub metered: Metered,
-    /// What the response's headers said about the account's limits.
-    pub limits: LimitReport,
->>>>>>> mock
 }

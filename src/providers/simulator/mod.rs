@@ -58,7 +58,7 @@ struct Memory {
 type Trial = (TargetName, CaseId, u32);
 
 impl Simulator {
-    /// A simulator; its settings should have no [faults](SimulatedTarget::faults).
+    /// A simulator; its settings should have no [problems](SimulatedTarget::problems).
     pub fn new(settings: SimulatorSettings) -> Self {
         Self { settings, unnamed: SimulatedTarget::default(), memory: Mutex::default() }
     }
