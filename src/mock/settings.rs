@@ -87,11 +87,11 @@ impl MockSettings {
                 problems.push(format!("`{name}` is {value}, expected a number above 0"));
             }
         }
-        problems.extend(self.model.problems());
+        problems.extend(self.model.faults());
         let mut models: Vec<_> = self.models.iter().collect();
         models.sort_by_key(|(name, _)| name.as_str());
         for (name, model) in models {
-            problems.extend(model.problems().iter().map(|problem| format!("model `{name}`: {problem}")));
+            problems.extend(model.faults().iter().map(|fault| format!("model `{name}`: {fault}")));
         }
         problems
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_problems_are_told_in_one_go() {
+    fn all_faults_are_told_in_one_go() {
         assert_eq!(MockSettings::default().problems(), Vec::<String>::new());
         let settings = MockSettings {
             latency: MockLatency { mean_ms: 100.0, jitter_ms: 200.0 },
@@ -141,8 +141,8 @@ mod tests {
             )]),
             ..MockSettings::default()
         };
-        let problems = settings.problems();
-        assert_eq!(problems.len(), 5, "{problems:?}");
-        assert!(problems[4].starts_with("model `m`: `skill`"));
+        let faults = settings.problems();
+        assert_eq!(faults.len(), 5, "{faults:?}");
+        assert!(faults[4].starts_with("model `m`: `skill`"));
     }
 }

@@ -204,8 +204,8 @@ impl ErrorRates {
 
 impl SimulatedTarget {
     /// What is wrong with the settings, one sentence each; empty when nothing is.
-    pub fn problems(&self) -> Vec<String> {
-        let mut problems = vec![];
+    pub fn faults(&self) -> Vec<String> {
+        let mut faults = vec![];
         let shares = [
             ("skill", self.skill),
             ("difficulty_spread", self.difficulty_spread),
@@ -217,7 +217,7 @@ impl SimulatedTarget {
         ];
         for (name, value) in shares.into_iter().chain(self.errors.named()) {
             if !(0.0..=1.0).contains(&value) {
-                problems.push(format!("`{name}` is {value}, expected 0 to 1"));
+                faults.push(format!("`{name}` is {value}, expected 0 to 1"));
             }
         }
         let sums = [
@@ -228,12 +228,12 @@ impl SimulatedTarget {
             ("the rates of `errors`", self.errors.named().iter().map(|(_, rate)| rate).sum()),
         ];
         // A sum of decimal fractions may pass 1 by rounding alone.
-        problems.extend(
+        faults.extend(
             sums.iter()
                 .filter(|(_, sum)| *sum > 1.0 + 1e-9)
                 .map(|(names, sum)| format!("{names} add up to {sum}, expected at most 1")),
         );
-        problems.extend(self.latency_problem());
+        faults.extend(self.latency_fault());
         let sizes = [
             ("tokens.chars_per_token", Some(self.tokens.chars_per_token)),
             ("tokens.output_mean", self.tokens.output_mean),
@@ -243,16 +243,16 @@ impl SimulatedTarget {
         ];
         for (name, value) in sizes.into_iter().filter_map(|(name, value)| Some((name, value?))) {
             if !(value.is_finite() && value > 0.0) {
-                problems.push(format!("`{name}` is {value}, expected a number above 0"));
+                faults.push(format!("`{name}` is {value}, expected a number above 0"));
             }
         }
         if !(self.tokens.output_sd.is_finite() && self.tokens.output_sd >= 0.0) {
-            problems.push(format!("`tokens.output_sd` is {}, expected 0 or more", self.tokens.output_sd));
+            faults.push(format!("`tokens.output_sd` is {}, expected 0 or more", self.tokens.output_sd));
         }
-        problems
+        faults
     }
 
-    fn latency_problem(&self) -> Option<String> {
+    fn latency_fault(&self) -> Option<String> {
         let Latency { mean, p95, jitter } = self.latency_ms;
         if !(mean.is_finite() && mean >= 0.0) {
             return Some(format!("`latency_ms.mean` is {mean}, expected 0 or more"));
@@ -281,7 +281,7 @@ mod tests {
     fn an_empty_table_is_the_default() {
         let read: SimulatedTarget = toml::from_str("").unwrap();
         assert_eq!(read, SimulatedTarget::default());
-        assert_eq!(read.problems(), Vec::<String>::new());
+        assert_eq!(read.faults(), Vec::<String>::new());
     }
 
     #[test]
@@ -294,17 +294,17 @@ mod tests {
         assert_eq!(read.latency_ms, Latency { mean: 200.0, p95: Some(500.0), jitter: None });
         assert_eq!(read.cache.unwrap(), CacheSettings { min_tokens: 512, ttl_s: 300.0 });
         assert_eq!(read.errors.server, 0.05);
-        assert!(read.problems().is_empty());
+        assert!(read.faults().is_empty());
         assert!(toml::from_str::<SimulatedTarget>("skil = 0.6").is_err());
     }
 
     #[test]
-    fn all_problems_are_told_in_one_go() {
+    fn all_faults_are_told_in_one_go() {
         let read: SimulatedTarget = toml::from_str(
             "skill = 1.5\nlatency_ms = { mean = 100, p95 = 900 }\nrefusal_rate = 0.6\nfilter_rate = 0.5\nburst_s = 0\n",
         )
         .unwrap();
-        assert_eq!(read.problems().len(), 4, "{:?}", read.problems());
+        assert_eq!(read.faults().len(), 4, "{:?}", read.faults());
     }
 
     #[test]
