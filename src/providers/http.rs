@@ -3,7 +3,7 @@
 //! It sends exactly once. Connections are kept and reused; proxies are taken from the usual
 //! environment variables. What a complete response means is the dialect's to read.
 
-use std::{fmt, time::Duration};
+use std::{error::Error, fmt, io, iter, time::Duration};
 
 use bytes::Bytes;
 use reqwest::{
@@ -14,88 +14,11 @@ use reqwest::{
 use secrecy::SecretString;
 use serde_json::Value;
 
-use super::Secrets;
+use super::{HttpError, HttpSettings, Secrets, http_settings::without_password};
 use crate::domain::{ErrorClass, Failure, FailureKind};
 
 /// Of an error's body no more than this is read: it holds a sentence.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
-
-/// How an account's server is reached.
-#[derive(Clone)]
-pub struct HttpSettings {
-    /// Where the API stands, such as `https://api.openai.com/v1`; a query is kept.
-    pub base_url: String,
-    /// Longest time to make a connection.
-    pub connect_timeout: Duration,
-    /// Longest time without a byte. An answer that is not streamed is silent until it is complete,
-    /// so this is also the longest time a model may think.
-    pub idle_timeout: Duration,
-    /// Largest answer that is accepted, in bytes after decompression.
-    pub max_body_bytes: usize,
-    /// Connections kept open while idle. Fewer than requests are in flight means that connections
-    /// are made anew all the time.
-    pub max_idle_connections: usize,
-    /// Further headers of every request. Those whose name tells of a key or a token are secret.
-    pub headers: Vec<(String, String)>,
-    /// Whether HTTP/2 is spoken where a server offers it over TLS. All requests then share one
-    /// connection, and those beyond the server's limit of streams (often 100) wait unseen inside
-    /// it, which would count as latency: so it is off unless asked for.
-    pub http2: bool,
-}
-
-impl HttpSettings {
-    /// The defaults for a server at `base_url`.
-    pub fn new(base_url: impl Into<String>) -> Self {
-        Self {
-            base_url: base_url.into(),
-            connect_timeout: Duration::from_secs(10),
-            idle_timeout: Duration::from_secs(600),
-            max_body_bytes: 16 * 1024 * 1024,
-            max_idle_connections: 4_096,
-            headers: vec![],
-            http2: false,
-        }
-    }
-}
-
-/// Shows the names of the further headers, not their values.
-impl fmt::Debug for HttpSettings {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
-        out.debug_struct("HttpSettings")
-            .field("base_url", &self.base_url)
-            .field("connect_timeout", &self.connect_timeout)
-            .field("idle_timeout", &self.idle_timeout)
-            .field("max_body_bytes", &self.max_body_bytes)
-            .field("max_idle_connections", &self.max_idle_connections)
-            .field("headers", &names)
-            .field("http2", &self.http2)
-            .finish()
-    }
-}
-
-/// Why a provider could not be set up.
-#[derive(Debug, thiserror::Error)]
-pub enum HttpError {
-    /// The base URL is not one.
-    #[error("`{url}` is not a base URL: expected something like `https://api.example.com/v1`")]
-    BaseUrl {
-        /// What was given.
-        url: String,
-    },
-    /// A header (or the key, which becomes one) cannot be sent.
-    #[error("the value of header `{name}` cannot be sent: it has characters that no header may have")]
-    Header {
-        /// The header.
-        name: String,
-    },
-    /// The client cannot be built, for example since the system has no certificates.
-    #[error("failed to set up the HTTP client")]
-    Client {
-        /// Why.
-        source: reqwest::Error,
-    },
-}
 
 /// A complete response.
 #[derive(Clone, Debug)]
@@ -109,12 +32,18 @@ pub struct HttpResponse {
 }
 
 /// The connections to one server.
-#[derive(Debug)]
 pub(super) struct Transport {
     client: Client,
     url: Url,
     max_body_bytes: usize,
     secrets: Secrets,
+}
+
+/// Shows where it leads, nothing that goes with it.
+impl fmt::Debug for Transport {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Transport({})", without_password(self.url.as_str()))
+    }
 }
 
 impl Transport {
@@ -270,14 +199,6 @@ fn endpoint(base_url: &str, path: &str) -> Result<Url, HttpError> {
     Ok(url)
 }
 
-/// `https://user:password@host` without what stands before the `@`.
-fn without_password(url: &str) -> String {
-    match (url.find("://"), url.rfind('@')) {
-        (Some(start), Some(end)) if start < end => format!("{}://{}", &url[..start], &url[end + 1..]),
-        _ => url.to_owned(),
-    }
-}
-
 fn header_name(name: &str) -> Result<HeaderName, HttpError> {
     name.parse().map_err(|_| HttpError::Header { name: name.to_owned() })
 }
@@ -295,10 +216,10 @@ fn tells_of_a_secret(header: &str) -> bool {
 /// trusted, or a server that speaks plain HTTP. Asking again changes neither. The TLS library hands
 /// its errors over as I/O errors of invalid data; a connection that breaks has other kinds.
 fn is_tls(error: &reqwest::Error) -> bool {
-    sources(error).any(|source| {
-        source
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|error| error.kind() == std::io::ErrorKind::InvalidData)
+    sources(error).filter_map(|source| source.downcast_ref::<io::Error>()).any(|error| {
+        // An I/O error hides the one it wraps from `source`.
+        let wrapped = iter::successors(Some(error), |error| error.get_ref()?.downcast_ref::<io::Error>());
+        wrapped.into_iter().any(|error| error.kind() == io::ErrorKind::InvalidData)
     })
 }
 
@@ -315,8 +236,245 @@ fn chain(error: &reqwest::Error) -> String {
     sentences.join(": ")
 }
 
-fn sources<'a>(
-    error: &'a (dyn std::error::Error + 'static),
-) -> impl Iterator<Item = &'a (dyn std::error::Error + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    iter::successors(Some(error as &(dyn Error + 'static)), |&error| error.source())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::providers::test_server::{TestServer, Then, ok};
+
+    /// `{"answer":"zipped"}`.
+    const ZIPPED: [u8; 39] = [
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 74, 204, 43, 46, 79, 45, 82, 178, 82, 170, 202, 44, 40, 72,
+        77, 81, 170, 5, 0, 31, 208, 69, 232, 19, 0, 0, 0,
+    ];
+
+    /// Twenty thousand zeros.
+    const ZIPPED_ZEROS: &[u8] = &[
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 237, 193, 49, 1, 0, 0, 0, 194, 160, 74, 235, 159, 206, 26, 30, 64,
+        1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 240, 96, 189, 15, 27, 140, 32, 78, 0, 0,
+    ];
+
+    fn settings(server: &TestServer) -> HttpSettings {
+        HttpSettings {
+            idle_timeout: Duration::from_millis(300),
+            max_body_bytes: 1_000,
+            ..HttpSettings::new(&server.base_url)
+        }
+    }
+
+    fn transport(server: &TestServer) -> Transport {
+        let key = SecretString::from("the-secret-key");
+        let key = ("x-api-key", "the-secret-key".to_owned(), &key);
+        Transport::new(&settings(server), "/ask", &[("x-fixed", "yes")], Some(key)).unwrap()
+    }
+
+    async fn answer(bytes: impl Into<Vec<u8>>, then: Then) -> Result<HttpResponse, Failure> {
+        transport(&TestServer::start(bytes, then)).post(&json!({"q": 1})).await
+    }
+
+    async fn failure(bytes: impl Into<Vec<u8>>, then: Then) -> Failure {
+        answer(bytes, then).await.unwrap_err()
+    }
+
+    #[tokio::test]
+    async fn the_whole_request_is_as_it_should_be() {
+        let server = TestServer::start(ok("", b"{}"), Then::Keep);
+        let mut settings = settings(&server);
+        settings.base_url.push_str("/v1/?api-version=3");
+        settings.headers = vec![("X-Title".to_owned(), "nightly".to_owned())];
+        let transport = Transport::new(&settings, "/ask", &[("x-fixed", "yes")], None).unwrap();
+        transport.post(&json!({"q": "ü"})).await.unwrap();
+
+        let request = server.requests().remove(0);
+        let (head, body) = request.split_once("\r\n\r\n").unwrap();
+        assert_eq!(body, r#"{"q":"ü"}"#);
+        let host = server.base_url.strip_prefix("http://").unwrap();
+        let mut lines: Vec<&str> = head.lines().collect();
+        lines[1..].sort_unstable();
+        assert_eq!(
+            lines,
+            [
+                "POST /v1/ask?api-version=3 HTTP/1.1",
+                "accept-encoding: gzip",
+                "accept: */*",
+                "content-length: 10",
+                "content-type: application/json",
+                &format!("host: {host}"),
+                concat!("user-agent: caseload/", env!("CARGO_PKG_VERSION")),
+                "x-fixed: yes",
+                "x-title: nightly",
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn one_connection_serves_many_requests() {
+        let server = TestServer::start(ok("", b"{}"), Then::Keep);
+        let transport = transport(&server);
+        for _ in 0..5 {
+            assert_eq!(transport.post(&json!({})).await.unwrap().status, 200);
+        }
+        assert_eq!((server.requests().len(), server.connections()), (5, 1));
+    }
+
+    #[tokio::test]
+    async fn many_requests_are_in_flight_at_once() {
+        let server = TestServer::start(ok("", b"{}"), Then::Keep);
+        let transport = HttpSettings { idle_timeout: Duration::from_secs(30), ..settings(&server) };
+        let transport = Transport::new(&transport, "", &[], None).unwrap();
+        let body = json!({});
+        for _ in 0..2 {
+            let all = futures_util::future::join_all((0..64).map(|_| transport.post(&body))).await;
+            assert!(all.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.body == "{}")));
+        }
+        assert_eq!(server.requests().len(), 128);
+        assert!(server.connections() <= 64, "{} connections for 128 requests", server.connections());
+    }
+
+    #[tokio::test]
+    async fn a_zipped_answer_is_unzipped() {
+        let answer = answer(ok("content-encoding: gzip\r\n", &ZIPPED), Then::Keep).await.unwrap();
+        assert_eq!(answer.body, r#"{"answer":"zipped"}"#);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_too_large_is_given_up() {
+        let chunked = [
+            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n7d0\r\n".as_slice(),
+            &[b'x'; 2_000],
+            b"\r\n0\r\n\r\n",
+        ]
+        .concat();
+        for bytes in [
+            ok("", &[b'x'; 1_001]),
+            chunked,
+            // Small on the wire, large once unzipped.
+            ok("content-encoding: gzip\r\n", ZIPPED_ZEROS),
+        ] {
+            let failure = failure(bytes, Then::Keep).await;
+            assert_eq!((failure.class, failure.kind), (ErrorClass::ThisTrial, FailureKind::TooLarge));
+            assert_eq!(failure.status, Some(200));
+        }
+        assert_eq!(answer(ok("", &[b'x'; 1_000]), Then::Keep).await.unwrap().body.len(), 1_000);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_breaks_is_dropped_and_may_be_billed() {
+        for bytes in [
+            "",
+            "HTTP/1.1 200 OK\r\ncontent-le",
+            "HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{\"half\":",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n",
+        ] {
+            let failure = failure(bytes, Then::Close).await;
+            assert_eq!((failure.class, failure.kind), (ErrorClass::Retry, FailureKind::Dropped), "{bytes:?}");
+            assert!(failure.may_be_billed, "{bytes:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn silence_is_a_timeout_and_may_be_billed() {
+        for bytes in ["", "HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\n{\"half\":"] {
+            let start = Instant::now();
+            let failure = failure(bytes, Then::Stall).await;
+            assert_eq!((failure.class, failure.kind), (ErrorClass::Retry, FailureKind::Timeout), "{bytes:?}");
+            assert!(failure.may_be_billed, "{bytes:?}");
+            assert!(start.elapsed() < Duration::from_secs(30));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_redirect_is_never_followed() {
+        let elsewhere = TestServer::start(ok("", b"{}"), Then::Keep);
+        for status in ["301 Moved", "302 Found", "307 Temporary Redirect", "308 Permanent Redirect"] {
+            let bytes = format!(
+                "HTTP/1.1 {status}\r\nlocation: {}/ask?token=abc\r\ncontent-length: 0\r\n\r\n",
+                elsewhere.base_url
+            );
+            let failure = failure(bytes, Then::Keep).await;
+            assert_eq!((failure.class, failure.kind), (ErrorClass::StopQueue, FailureKind::Redirect));
+            assert!(failure.message.contains("`127.0.0.1`"), "{}", failure.message);
+            assert!(!failure.message.contains("abc"), "{}", failure.message);
+        }
+        assert_eq!(elsewhere.connections(), 0);
+    }
+
+    #[tokio::test]
+    async fn an_error_status_outlives_its_broken_body() {
+        let bytes = "HTTP/1.1 503 Busy\r\nretry-after: 4\r\ncontent-length: 900\r\n\r\n{\"error\":";
+        let response = answer(bytes, Then::Close).await.unwrap();
+        assert_eq!((response.status, &response.body[..]), (503, b"{\"error\":".as_slice()));
+    }
+
+    #[tokio::test]
+    async fn a_refused_connection_is_tried_again_and_never_billed() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let settings = HttpSettings::new(format!("http://127.0.0.1:{port}"));
+        let transport = Transport::new(&settings, "/ask", &[], None).unwrap();
+        let failure = transport.post(&json!({})).await.unwrap_err();
+        assert_eq!((failure.class, failure.kind), (ErrorClass::Retry, FailureKind::Connect));
+        assert!(!failure.may_be_billed);
+        assert!(failure.message.contains("refused"), "{}", failure.message);
+    }
+
+    #[tokio::test]
+    async fn a_server_without_tls_stops_the_queue() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            use std::io::{Read, Write};
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 1_024]);
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            let _ = stream.read(&mut [0; 1_024]);
+        });
+        let settings = HttpSettings::new(format!("https://127.0.0.1:{port}"));
+        let transport = Transport::new(&settings, "/ask", &[], None).unwrap();
+        let failure = transport.post(&json!({})).await.unwrap_err();
+        assert_eq!((failure.class, failure.kind), (ErrorClass::StopQueue, FailureKind::Connect));
+    }
+
+    #[test]
+    fn a_base_url_is_checked_before_anything_is_sent() {
+        for url in ["", "localhost:8000", "api.example.com/v1", "ftp://x/", "https://"] {
+            let error = Transport::new(&HttpSettings::new(url), "", &[], None).unwrap_err();
+            assert!(matches!(error, HttpError::BaseUrl { .. }), "{url}");
+        }
+        let error = Transport::new(&HttpSettings::new("ftp://me:pass@host/x"), "", &[], None).unwrap_err();
+        assert!(!error.to_string().contains("pass"), "{error}");
+    }
+
+    #[test]
+    fn a_key_that_no_header_may_have_is_named_not_shown() {
+        let key = SecretString::from("bad\nkey");
+        let key = ("x-api-key", "bad\nkey".to_owned(), &key);
+        let error = Transport::new(&HttpSettings::new("http://localhost"), "", &[], Some(key)).unwrap_err();
+        assert!(error.to_string().contains("`x-api-key`") && !error.to_string().contains("bad"), "{error}");
+    }
+
+    #[test]
+    fn debug_shows_no_key_and_no_header_value() {
+        let key = SecretString::from("the-secret-key");
+        let key = ("x-api-key", "the-secret-key".to_owned(), &key);
+        let settings = HttpSettings {
+            headers: vec![("x-proxy-token".to_owned(), "other-secret".to_owned())],
+            ..HttpSettings::new("http://localhost")
+        };
+        let shown = format!("{settings:?} {:?}", Transport::new(&settings, "", &[], Some(key)).unwrap());
+        assert!(shown.contains("x-proxy-token") && !shown.contains("-secret"), "{shown}");
+    }
+
+    #[tokio::test]
+    async fn an_account_name_in_the_url_is_not_shown_either() {
+        let settings = HttpSettings::new("http://me:pass-word@127.0.0.1:9");
+        let transport = Transport::new(&settings, "", &[], None).unwrap();
+        assert!(!format!("{transport:?} {settings:?}").contains("pass-word"));
+    }
 }

@@ -10,6 +10,7 @@ pub mod classify;
 pub mod error_body;
 pub mod estimate_tokens;
 pub mod http;
+mod http_settings;
 pub mod limit_headers;
 pub mod openai;
 mod parameters;
@@ -22,12 +23,14 @@ mod secrets;
 pub mod simulator;
 #[cfg(test)]
 mod test_request;
+#[cfg(test)]
+mod test_server;
 pub mod usage;
 
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
     estimate_tokens::estimate_input_tokens,
-    http::{HttpError, HttpSettings},
+    http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
     rejection::Rejection,
@@ -64,5 +67,91 @@ impl Provider {
             Self::Replay(replay) => replay.answer(request),
             Self::Simulator(simulator) => simulator.send(request).await,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        Json, Router,
+        http::{HeaderMap, StatusCode},
+        routing::post,
+    };
+    use secrecy::SecretString;
+    use serde_json::{Value, json};
+
+    use super::{test_request::request, *};
+    use crate::domain::{ErrorClass, FailureKind, Outcome};
+
+    /// A server that answers each dialect at its own path with the key and the body it was sent.
+    async fn echo_server() -> String {
+        let anthropic = |headers: HeaderMap, Json(body): Json<Value>| async move {
+            let key = headers["x-api-key"].to_str().unwrap().to_owned();
+            let version = headers["anthropic-version"].to_str().unwrap().to_owned();
+            let text = format!("{key} {version} {}", body["messages"][0]["content"]);
+            Json(
+                json!({"type": "message", "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
+                        "usage": {"input_tokens": 9, "output_tokens": 3}}),
+            )
+        };
+        let openai = |headers: HeaderMap, Json(body): Json<Value>| async move {
+            let key = headers.get("authorization").map_or("no key", |key| key.to_str().unwrap()).to_owned();
+            let text = format!("{key} {}", body["messages"][0]["content"]);
+            Json(json!({"choices": [{"message": {"content": text}, "finish_reason": "length"}]}))
+        };
+        let echo_key = |headers: HeaderMap| async move {
+            let key = headers["authorization"].to_str().unwrap().to_owned();
+            let error = json!({"error": {"message": format!("Incorrect API key provided: {key}"),
+                                         "code": "invalid_api_key"}});
+            (StatusCode::UNAUTHORIZED, Json(error))
+        };
+        let app = Router::new()
+            .route("/v1/messages", post(anthropic))
+            .route("/v1/chat/completions", post(openai))
+            .route("/strict/chat/completions", post(echo_key));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        url
+    }
+
+    fn openai(base_url: String, key: Option<&str>) -> Provider {
+        let key = key.map(SecretString::from);
+        let settings = OpenAiSettings { http: HttpSettings::new(base_url), key, max_tokens_field: None };
+        Provider::OpenAi(OpenAi::new(&settings).unwrap())
+    }
+
+    #[tokio::test]
+    async fn anthropic_is_asked_at_its_path_whatever_the_base_url_ends_with() {
+        let url = echo_server().await;
+        for end in ["", "/", "/v1", "/v1/"] {
+            let settings =
+                AnthropicSettings { http: HttpSettings::new(format!("{url}{end}")), key: "key-1".into() };
+            let provider = Provider::Anthropic(Anthropic::new(&settings).unwrap());
+            let reply = provider.send(&request()).await.unwrap();
+            assert_eq!(reply.text, "key-1 2023-06-01 \"hello\"");
+            assert_eq!(reply.metered.usage.unwrap().input_total(), 9);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_compatible_server_is_asked_with_or_without_a_key() {
+        let url = echo_server().await;
+        for (end, key, text) in
+            [("/v1", Some("key-1"), "Bearer key-1 \"hello\""), ("/v1/", None, "no key \"hello\"")]
+        {
+            let reply = openai(format!("{url}{end}"), key).send(&request()).await.unwrap();
+            assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Truncated, text));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_key_that_the_server_repeats_is_not_told_on() {
+        let provider = openai(format!("{}/strict", echo_server().await), Some("my-own-key"));
+        let rejection = provider.send(&request()).await.unwrap_err();
+        assert_eq!(rejection.failure.class, ErrorClass::StopQueue);
+        assert_eq!(rejection.failure.kind, FailureKind::Authentication);
+        let shown = format!("{rejection} {rejection:?} {provider:?}");
+        assert!(!shown.contains("my-own-key"), "{shown}");
     }
 }

@@ -1,0 +1,39 @@
+//! Graders: an answer and what a case expects, to a score. Pure.
+//!
+//! One file per grader, each saying at its top what it reads and which parameters it has; what they
+//! share stands in files of its own (`fold`, `phrase`, `number_text`, `boxed`). A judge, which asks a
+//! model, is not among them.
+
+mod boxed;
+mod cache;
+mod cites;
+mod enumeration;
+mod exact;
+mod examples;
+mod expected;
+mod finding;
+mod fold;
+mod grader;
+mod grounded;
+mod json;
+mod number;
+mod number_normal;
+mod number_run;
+mod number_text;
+mod parameters;
+mod pattern;
+mod phrase;
+mod unknown;
+mod verdict;
+mod visible;
+mod words;
+
+#[cfg(test)]
+mod testing;
+
+pub use self::{
+    cache::GraderCache,
+    examples::check_examples,
+    grader::{Grader, KINDS, grader_versions},
+    verdict::{grade_all, trial_verdict},
+};

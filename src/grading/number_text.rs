@@ -1,0 +1,710 @@
+//! The numbers of a text, each with what stands glued to it.
+//!
+//! A token that looks like a number is always reported, also when its value is not plain (`<42`,
+//! `42abc`, `3-5`, `10+x`): it must never be skipped so that another number is taken for the answer.
+//! Codes such as `E32` or `COVID-19` are words, not numbers.
+//!
+//! A comma before groups of three digits separates thousands (`1,234`), any other single comma is a
+//! decimal one (`6,50`); a single point is always decimal.
+
+use std::ops::Range;
+
+use super::{
+    number_normal::normalised,
+    number_run::{Run, read_run},
+    phrase::is_written_without_spaces,
+};
+
+/// What a token is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Reading {
+    /// A number.
+    Plain(f64),
+    /// A number with letters right behind it, such as `42kg`.
+    Glued(f64, String),
+    /// A bound or a guess: `<42`, `~42`, `42+`.
+    Bound,
+    /// A range, a date, a time or a version; the numbers in it.
+    Compound(Vec<f64>),
+    /// An expression that is not worked out, such as `10+x`; the numbers in it.
+    Expression(Vec<f64>),
+}
+
+/// One token that looks like a number.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Token {
+    pub(super) reading: Reading,
+    /// A percent sign or word follows.
+    pub(super) percent: bool,
+    /// The token as it stands, for a reason.
+    pub(super) text: String,
+    /// Where its digits stand, in characters of [`Numbers::chars`].
+    digits: Range<usize>,
+    /// Where the whole of it stands.
+    span: Range<usize>,
+}
+
+/// The tokens of a text.
+pub(super) struct Numbers {
+    chars: Vec<char>,
+    pub(super) tokens: Vec<Token>,
+}
+
+/// Words that multiply the number before them.
+const SCALES: [(&str, f64); 25] = [
+    ("hundred", 1e2),
+    ("thousand", 1e3),
+    ("million", 1e6),
+    ("millions", 1e6),
+    ("billion", 1e9),
+    ("billions", 1e9),
+    ("bn", 1e9),
+    ("trillion", 1e12),
+    ("trillions", 1e12),
+    ("tausend", 1e3),
+    ("millionen", 1e6),
+    ("mio", 1e6),
+    ("milliarde", 1e9),
+    ("milliarden", 1e9),
+    ("mrd", 1e9),
+    ("billionen", 1e12),
+    ("mille", 1e3),
+    ("milliard", 1e9),
+    ("milliards", 1e9),
+    ("mil", 1e3),
+    ("millón", 1e6),
+    ("millones", 1e6),
+    ("lakh", 1e5),
+    ("crore", 1e7),
+    ("dozen", 12.0),
+];
+
+/// East Asian digits of scale, glued to the number before them.
+const GLUED_SCALES: [(char, f64); 8] =
+    [('千', 1e3), ('万', 1e4), ('萬', 1e4), ('億', 1e8), ('亿', 1e8), ('천', 1e3), ('만', 1e4), ('억', 1e8)];
+
+const PERCENT_WORDS: [&str; 7] =
+    ["percent", "prozent", "pct", "percents", "pourcent", "por ciento", "per cent"];
+
+/// Currencies by their codes, which may stand right before a number.
+const CURRENCY_CODES: [&str; 12] =
+    ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "US", "R", "kr"];
+
+/// TeX commands that show their argument as it is.
+const SHOWING_COMMANDS: [&str; 12] = [
+    "boxed",
+    "fbox",
+    "text",
+    "textbf",
+    "textit",
+    "textrm",
+    "emph",
+    "underline",
+    "mathbf",
+    "mathrm",
+    "mathit",
+    "mbox",
+];
+
+impl Numbers {
+    /// The numbers of `text`, in order.
+    pub(super) fn of(text: &str) -> Self {
+        let chars = normalised(text);
+        let mut tokens: Vec<Token> = vec![];
+        let mut at = 0;
+        while at < chars.len() {
+            if starts_number(&chars, at) {
+                let token = read_token(&chars, at, tokens.last());
+                at = token.span.end.max(at + 1);
+                if let Some(whole) = mixed(&chars, tokens.last(), &token) {
+                    tokens.pop();
+                    tokens.push(whole);
+                } else {
+                    tokens.push(token);
+                }
+            } else if is_letter(chars[at]) {
+                at = end_of_word(&chars, at);
+            } else {
+                at += 1;
+            }
+        }
+        Self { chars, tokens }
+    }
+
+    /// Whether `token` carries `unit`: right before it, or after it with at most spaces between.
+    pub(super) fn has_unit(&self, token: &Token, unit: &str) -> bool {
+        let unit: Vec<char> = normalised(unit);
+        let same = |a: char, b: char| {
+            // `kg` and `KG` are told apart, as `mW` and `MW` must be; words are not.
+            a == b || (unit.len() > 2 && a.to_lowercase().eq(b.to_lowercase()))
+        };
+        let is_unit =
+            |found: &[char]| found.len() == unit.len() && found.iter().zip(&unit).all(|(a, b)| same(*a, *b));
+        let is_part_of_word = |at: Option<&char>| at.is_some_and(|c| is_letter(*c) || c.is_numeric());
+        let after = skip_spaces(&self.chars, token.digits.end);
+        let end = after + unit.len();
+        if end <= self.chars.len()
+            && is_unit(&self.chars[after..end])
+            && !is_part_of_word(self.chars.get(end))
+        {
+            return true;
+        }
+        let before = skip_spaces_back(&self.chars, skip_signs_back(&self.chars, token.digits.start));
+        let starts = [before, token.digits.start];
+        starts.into_iter().any(|before| {
+            before >= unit.len() && {
+                let start = before - unit.len();
+                is_unit(&self.chars[start..before])
+                    && !(is_letter(unit[0]) && start > 0 && is_part_of_word(self.chars.get(start - 1)))
+            }
+        })
+    }
+}
+
+/// The one number that is all of `text`, apart from punctuation around it.
+pub(super) fn single_number(text: &str) -> Option<Token> {
+    let mut numbers = Numbers::of(text);
+    let token = numbers.tokens.pop().filter(|_| numbers.tokens.is_empty())?;
+    let around = numbers.chars[..token.span.start].iter().chain(&numbers.chars[token.span.end..]);
+    around.clone().all(|c| !c.is_alphanumeric()).then_some(token)
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphanumeric() && !c.is_ascii_digit() && !is_written_without_spaces(c)
+}
+
+fn is_space(c: char) -> bool {
+    c.is_whitespace() && !matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}')
+}
+
+fn is_digit(chars: &[char], at: usize) -> bool {
+    chars.get(at).is_some_and(char::is_ascii_digit)
+}
+
+fn skip_spaces(chars: &[char], mut at: usize) -> usize {
+    while chars.get(at).is_some_and(|c| is_space(*c)) {
+        at += 1;
+    }
+    at
+}
+
+fn skip_spaces_back(chars: &[char], mut at: usize) -> usize {
+    while at > 0 && is_space(chars[at - 1]) {
+        at -= 1;
+    }
+    at
+}
+
+fn skip_signs_back(chars: &[char], mut at: usize) -> usize {
+    while at > 0 && matches!(chars[at - 1], '-' | '+' | '–') {
+        at -= 1;
+    }
+    at
+}
+
+/// A digit, or the point of `.5` where nothing stands before it.
+fn starts_number(chars: &[char], at: usize) -> bool {
+    let closes_something = |c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '.' | ',');
+    is_digit(chars, at)
+        || (chars[at] == '.' && is_digit(chars, at + 1) && !(at > 0 && closes_something(chars[at - 1])))
+        || vulgar_fraction(chars[at]).is_some()
+}
+
+fn vulgar_fraction(c: char) -> Option<f64> {
+    match c {
+        '½' => Some(0.5),
+        '¼' => Some(0.25),
+        '¾' => Some(0.75),
+        _ => None,
+    }
+}
+
+/// Where the word at `start` ends: letters, digits within it, and what joins them in a code
+/// (`COVID-19`, `v1.2`, `x_1`). A currency's code ends before its amount.
+fn end_of_word(chars: &[char], start: usize) -> usize {
+    let mut at = start;
+    while let Some(&c) = chars.get(at) {
+        let last = if at > start { chars[at - 1] } else { c };
+        let joins = match c {
+            '_' => chars.get(at + 1).is_some_and(|next| next.is_alphanumeric()),
+            '-' => is_digit(chars, at + 1),
+            '.' | ',' | '/' | ':' => last.is_ascii_digit() && is_digit(chars, at + 1),
+            _ => false,
+        };
+        if c.is_ascii_digit() && last.is_alphabetic() {
+            let word: String = chars[start..at].iter().collect();
+            if CURRENCY_CODES.contains(&word.as_str()) {
+                return at;
+            }
+        }
+        if !(joins || is_letter(c) || c.is_ascii_digit()) {
+            break;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// What stands before a number and changes it.
+struct Before {
+    start: usize,
+    negative: bool,
+    kind: BeforeKind,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum BeforeKind {
+    Nothing,
+    Bound,
+    Operator,
+}
+
+fn look_before(chars: &[char], digits: usize, previous: Option<&Token>) -> Before {
+    let mut start = digits;
+    let mut negative = false;
+    let mut kind = BeforeKind::Nothing;
+    let (mut signed, mut priced) = (false, false);
+    while start > 0 {
+        let c = chars[start - 1];
+        let earlier = start.checked_sub(2).map(|at| chars[at]);
+        if matches!(c, '-' | '–' | '+') && !signed {
+            if earlier.is_some_and(|c| c.is_alphanumeric() || matches!(c, ')' | ']' | '%' | '°')) {
+                kind = BeforeKind::Operator;
+                break;
+            }
+            if earlier == Some(c) {
+                break; // a dash of two hyphens
+            }
+            negative = matches!(c, '-' | '–');
+            signed = true;
+        } else if is_currency(c) && !priced {
+            priced = true;
+        } else if is_space(c) && !priced && earlier.is_some_and(is_currency) {
+            start -= 1;
+            priced = true;
+        } else {
+            break;
+        }
+        start -= 1;
+    }
+    if kind == BeforeKind::Nothing {
+        kind = kind_before(chars, start, previous);
+    }
+    Before { start, negative, kind }
+}
+
+fn kind_before(chars: &[char], start: usize, previous: Option<&Token>) -> BeforeKind {
+    let at = |index: usize| index.checked_sub(1).map(|index| chars[index]);
+    let closes_operand =
+        |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, ')' | ']' | '}' | '%'));
+    match at(start) {
+        Some('{') if is_hiding_brace(chars, start - 1) => return BeforeKind::Operator,
+        Some('√' | '^' | '±') => return BeforeKind::Operator,
+        Some('_' | '*' | '/' | '×' | '÷' | '·' | '(') if closes_operand(at(start - 1)) => {
+            // `f(3)` and `2(3)` are calls and products; after a word, `(` only opens an aside.
+            let is_product =
+                chars[start - 1] != '(' || at(start - 1).is_some_and(|c| c.is_ascii_digit() || c == ')');
+            if is_product {
+                return BeforeKind::Operator;
+            }
+        }
+        _ => {}
+    }
+    // An operator with spaces around it, after another number on the same line.
+    let operator = skip_spaces_back(chars, start);
+    if let Some('+' | '*' | '/' | '×' | '÷' | '·' | '^' | '-' | '–' | ':') = at(operator) {
+        let left = skip_spaces_back(chars, operator - 1);
+        let spaced = left < operator - 1 && operator < start;
+        if spaced && previous.is_some_and(|previous| previous.span.end == left) {
+            return BeforeKind::Operator;
+        }
+    }
+    let mut behind = start;
+    while let Some(c) = at(behind)
+        && (is_space(c)
+            || matches!(c, '(' | '[' | '{' | '"' | '\'' | '*' | '_' | '`' | '“' | '„' | '«' | '$'))
+    {
+        behind -= 1;
+    }
+    let earlier = at(behind.saturating_sub(1));
+    match at(behind) {
+        Some('<' | '≤' | '≥' | '~' | '≈' | '≠' | '±' | '≲' | '≳' | '≅' | '∼' | '≪' | '≫') => {
+            BeforeKind::Bound
+        }
+        Some('=') if matches!(earlier, Some('<' | '>' | '~' | '≈' | '!' | '≠')) => BeforeKind::Bound,
+        Some('>') if matches!(earlier, Some('-' | '=' | '>' | '–' | '—')) => BeforeKind::Nothing,
+        Some('>') if closes_tag(chars, behind - 1) => BeforeKind::Nothing,
+        Some('>') => BeforeKind::Bound,
+        _ => BeforeKind::Nothing,
+    }
+}
+
+/// Whether the brace at `brace` belongs to an exponent, an index or a TeX command that computes.
+fn is_hiding_brace(chars: &[char], brace: usize) -> bool {
+    let mut name = brace;
+    while name > 0 && chars[name - 1].is_ascii_alphabetic() {
+        name -= 1;
+    }
+    if name == brace {
+        return brace > 0 && matches!(chars[brace - 1], '^' | '_');
+    }
+    let command: String = chars[name..brace].iter().collect();
+    name > 0 && chars[name - 1] == '\\' && !SHOWING_COMMANDS.contains(&command.as_str())
+}
+
+/// Whether the `>` at `close` ends an HTML tag on the same line.
+fn closes_tag(chars: &[char], close: usize) -> bool {
+    let open = chars[..close].iter().rposition(|c| matches!(c, '<' | '>' | '\n'));
+    open.is_some_and(|open| {
+        chars[open] == '<'
+            && chars[open + 1..close].first().is_some_and(|c| c.is_ascii_alphabetic() || *c == '/')
+    })
+}
+
+fn is_currency(c: char) -> bool {
+    matches!(c, '$' | '€' | '£' | '¥' | '¢' | '¤' | '\u{20a0}'..='\u{20c0}' | '฿' | '৳' | '﷼' | '￥' | '￡')
+}
+
+fn read_token(chars: &[char], at: usize, previous: Option<&Token>) -> Token {
+    let before = look_before(chars, at, previous);
+    let (run, run_end) = match vulgar_fraction(chars[at]) {
+        Some(value) => (Run { value: Some(value), parts: vec![value] }, at + 1),
+        None => read_run(chars, at),
+    };
+    let sign = if before.negative { -1.0 } else { 1.0 };
+    let mut end = run_end;
+    let mut digits = at..run_end;
+    let mut reading = match run.value {
+        Some(value) => Reading::Plain(sign * value),
+        None => Reading::Compound(run.parts),
+    };
+    if let Reading::Plain(value) = reading {
+        (reading, end) = read_behind(chars, value, end);
+        if let Reading::Plain(_) = reading {
+            digits.end = end;
+        }
+    }
+    if let Reading::Plain(value) = reading
+        && let Some((scale, scaled_end)) = scale_behind(chars, end)
+    {
+        reading = Reading::Plain(value * scale);
+        end = scaled_end;
+    }
+    let percent_end = percent_behind(chars, end);
+    let percent = percent_end.is_some();
+    end = percent_end.unwrap_or(end);
+    let reading = match (before.kind, reading) {
+        (BeforeKind::Bound, _) => Reading::Bound,
+        (BeforeKind::Operator, reading) => Reading::Expression(reading.parts()),
+        (BeforeKind::Nothing, reading) => reading,
+    };
+    let text: String = chars[before.start..end].iter().collect();
+    Token { reading, percent, text, digits, span: before.start..end }
+}
+
+impl Reading {
+    /// The numbers that stand in it.
+    pub(super) fn parts(&self) -> Vec<f64> {
+        match self {
+            Self::Plain(value) => vec![*value],
+            Self::Compound(parts) | Self::Expression(parts) => parts.clone(),
+            Self::Glued(..) | Self::Bound => vec![],
+        }
+    }
+}
+
+/// What a plain number becomes by what is glued to its end, and where that ends.
+fn read_behind(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
+    let next = chars.get(end + 1).copied();
+    let next_is_digit = is_digit(chars, end + 1);
+    match chars.get(end).copied() {
+        Some('/') if next_is_digit => {
+            let (divisor, divisor_end) = read_run(chars, end + 1);
+            let ends = !chars.get(divisor_end).is_some_and(|c| matches!(c, '/' | '^') || is_letter(*c));
+            match divisor.value {
+                Some(divisor) if ends && divisor != 0.0 => (Reading::Plain(value / divisor), divisor_end),
+                _ => compound(chars, value, end),
+            }
+        }
+        Some('-' | '–' | '—' | ':') if next_is_digit => compound(chars, value, end),
+        Some('-' | '–' | '—') if next.is_some_and(is_currency) && is_digit(chars, end + 2) => {
+            compound(chars, value, end)
+        }
+        Some('+') if next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '(' | '\\' | '$')) => {
+            expression(chars, value, end)
+        }
+        Some('+') => (Reading::Bound, end + 1),
+        Some('*') if next == Some('*') => (Reading::Plain(value), end),
+        Some('*') if next.is_some_and(|c| c.is_alphanumeric() || c == '(') => expression(chars, value, end),
+        Some('^' | '×' | '÷' | '·' | '±' | '√') => expression(chars, value, end),
+        Some('‰') => (Reading::Glued(value, "‰".to_owned()), end + 1),
+        Some(c) if is_letter(c) || (c == '_' && next.is_some_and(char::is_alphanumeric)) => {
+            let mut tail = end;
+            while chars.get(tail).is_some_and(|c| is_letter(*c) || c.is_ascii_digit() || *c == '_') {
+                tail += 1;
+            }
+            (Reading::Glued(value, chars[end..tail].iter().collect()), tail)
+        }
+        Some(c) => match GLUED_SCALES.iter().find(|(scale, _)| *scale == c) {
+            Some((_, scale)) => read_behind(chars, value * scale, end + 1),
+            None => (Reading::Plain(value), end),
+        },
+        None => (Reading::Plain(value), end),
+    }
+}
+
+fn compound(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
+    let (parts, tail) = glued_parts(chars, value, end);
+    (Reading::Compound(parts), tail)
+}
+
+fn expression(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
+    let (parts, tail) = glued_parts(chars, value, end);
+    (Reading::Expression(parts), tail)
+}
+
+/// The numbers in what is glued to a number, up to a space, an equals sign or an angle bracket.
+fn glued_parts(chars: &[char], value: f64, end: usize) -> (Vec<f64>, usize) {
+    let mut parts = vec![value];
+    let mut at = end;
+    let mut last = end;
+    while let Some(&c) = chars.get(at)
+        && !c.is_whitespace()
+        && !matches!(c, '=' | '<' | '>' | '。' | '、' | '，')
+        && !is_written_without_spaces(c)
+    {
+        if c.is_ascii_digit() {
+            let (run, run_end) = read_run(chars, at);
+            parts.extend(run.value);
+            at = run_end;
+        } else {
+            at += 1;
+        }
+        if c.is_alphanumeric() || matches!(c, ')' | '}') {
+            last = at;
+        }
+    }
+    (parts, last.max(end + 1).min(at.max(end + 1)))
+}
+
+/// A word of scale behind the number, and where it ends.
+fn scale_behind(chars: &[char], end: usize) -> Option<(f64, usize)> {
+    let start = if chars.get(end) == Some(&'-') { end + 1 } else { skip_spaces(chars, end) };
+    let (word, word_end) = word_at(chars, start)?;
+    let (_, scale) = SCALES.iter().find(|(scale, _)| *scale == word)?;
+    Some((*scale, word_end))
+}
+
+/// The end of a percent sign or word behind the number.
+fn percent_behind(chars: &[char], end: usize) -> Option<usize> {
+    let start = skip_spaces(chars, end);
+    if chars.get(start) == Some(&'%') {
+        return Some(start + 1);
+    }
+    let (mut word, mut word_end) = word_at(chars, start)?;
+    if matches!(word.as_str(), "per" | "por" | "pour") {
+        let (second, second_end) = word_at(chars, skip_spaces(chars, word_end))?;
+        let joined = if word == "pour" { "" } else { " " };
+        word = format!("{word}{joined}{second}").replace("pourcent", "pourcent");
+        word_end = second_end;
+    }
+    PERCENT_WORDS.contains(&word.as_str()).then_some(word_end)
+}
+
+/// The word that starts here, in lower case, and where it ends.
+fn word_at(chars: &[char], start: usize) -> Option<(String, usize)> {
+    let length = chars[start.min(chars.len())..].iter().take_while(|c| is_letter(**c)).count();
+    let word = chars[start.min(chars.len())..].iter().take(length).flat_map(|c| c.to_lowercase()).collect();
+    (length > 0).then_some((word, start + length))
+}
+
+/// `1 1/2`: a whole number and a proper fraction behind it.
+fn mixed(chars: &[char], whole: Option<&Token>, fraction: &Token) -> Option<Token> {
+    let whole = whole?;
+    let (Reading::Plain(value), Reading::Plain(part)) = (&whole.reading, &fraction.reading) else {
+        return None;
+    };
+    let is_fraction =
+        fraction.text.contains('/') || fraction.text.chars().any(|c| vulgar_fraction(c).is_some());
+    let gap = fraction.span.start.checked_sub(whole.span.end)?;
+    let spaced = gap <= 1 && chars[whole.span.end..fraction.span.start].iter().all(|c| *c == ' ');
+    if !spaced || !is_fraction || whole.percent || value.fract() != 0.0 || !(0.0..1.0).contains(part) {
+        return None;
+    }
+    let span = whole.span.start..fraction.span.end;
+    Some(Token {
+        reading: Reading::Plain(value + part.copysign(*value)),
+        percent: fraction.percent,
+        text: chars[span.clone()].iter().collect(),
+        digits: whole.digits.start..fraction.digits.end,
+        span,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn plain(text: &str) -> Vec<f64> {
+        let tokens = Numbers::of(text).tokens;
+        tokens
+            .into_iter()
+            .filter_map(|token| match token.reading {
+                Reading::Plain(value) => Some(value),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// Every token that is not plain, as it stands.
+    fn others(text: &str) -> Vec<String> {
+        let tokens = Numbers::of(text).tokens;
+        tokens
+            .into_iter()
+            .filter(|token| !matches!(token.reading, Reading::Plain(_)))
+            .map(|token| token.text)
+            .collect()
+    }
+
+    #[test]
+    fn numbers_are_read_in_the_ways_people_write_them() {
+        for (text, value) in [
+            ("1,234.5", 1234.5),
+            ("1 234", 1234.0),
+            ("1\u{202f}234\u{202f}567", 1_234_567.0),
+            ("1{,}234", 1234.0),
+            (r"1,\!234", 1234.0),
+            ("1'234", 1234.0),
+            ("1.234,56", 1234.56),
+            ("1.450.000", 1_450_000.0),
+            ("6,50 €", 6.5),
+            ("0,125", 0.125),
+            ("\u{2212}5", -5.0),
+            ("-$1,000", -1000.0),
+            ("$-5", -5.0),
+            ("€ 57", 57.0),
+            ("EUR42", 42.0),
+            (".5", 0.5),
+            ("1e6", 1e6),
+            ("1.5E-3", 1.5e-3),
+            ("-1.8 billion", -1.8e9),
+            ("3 Mio. Euro", 3e6),
+            ("1.8-million", 1.8e6),
+            ("5万", 5e4),
+            ("1/5", 0.2),
+            (r"\frac{1}{2}", 0.5),
+            ("1 1/2 cups", 1.5),
+            ("2½", 2.5),
+            (r"2\frac{1}{2}", 2.5),
+            ("**42**", 42.0),
+            (r"\[ \boxed{42} \]", 42.0),
+            (r"\text{42}", 42.0),
+            ("<b>42</b>", 42.0),
+            ("x=42", 42.0),
+            ("=> 42", 42.0),
+            ("-> 42", 42.0),
+            ("答えは42です", 42.0),
+            ("４２", 42.0),
+            ("৪২", 42.0),
+            ("a 10-day trial", 10.0),
+            ("€6.50/month", 6.5),
+            ("20°C", 20.0),
+        ] {
+            assert_eq!(plain(text), [value], "{text}");
+            assert_eq!(others(text), Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_looks_like_a_number_and_is_none_is_still_reported() {
+        for text in [
+            "<42",
+            ">=42",
+            "≥ 42",
+            "~42",
+            "≈42",
+            "~$42",
+            "42+",
+            "<=42",
+            "!=42",
+            "42abc",
+            "100k",
+            "3rd",
+            "3-5",
+            "3–5",
+            "2026-07-30",
+            "10:30",
+            "1.2.3",
+            "10+x",
+            "5*x",
+            "2^10",
+            "1,2,3",
+            "5²",
+            "7/14/2026",
+            "42_000",
+        ] {
+            assert_eq!(plain(text), Vec::<f64>::new(), "{text}");
+            assert_eq!(others(text).len(), 1, "{text}");
+        }
+        for (text, rest) in
+            [("7 / 14", "14"), ("2 + 2", "2"), ("16 - 3", "3"), ("20%-30%", "-30%"), ("√2", "2")]
+        {
+            assert_eq!(
+                others(text).last().map(|last| last.trim_start_matches(['-', '√'])),
+                Some(rest.trim_start_matches('-')),
+                "{text}"
+            );
+        }
+        assert_eq!(others(r"\sqrt{2}").len(), 1);
+    }
+
+    #[test]
+    fn codes_are_words_and_results_stand_behind_an_equals_sign() {
+        assert_eq!(plain("Error E32 on COVID-19 with GPT-4.1 and v1.2, x_1"), Vec::<f64>::new());
+        assert_eq!(plain("13 * 2 = $<<13*2=26>>26"), [13.0, 26.0, 26.0]);
+        assert_eq!(plain("€39 + 2 × €9 = €57"), [39.0, 57.0]);
+        assert_eq!(plain("12 → 25"), [12.0, 25.0]);
+        assert_eq!(plain("after 3, 7 and 12 days"), [3.0, 7.0, 12.0]);
+        assert_eq!(plain("in 2019 100 people"), [2019.0, 100.0]);
+    }
+
+    #[test]
+    fn percent_is_seen_in_all_its_forms() {
+        for text in ["20%", "20 %", "20\u{a0}%", "20 percent", "20 per cent", "20 Prozent", r"20\%"] {
+            let tokens = Numbers::of(text).tokens;
+            assert!(tokens.len() == 1 && tokens[0].percent, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_unit_stands_behind_or_before() {
+        for (text, unit, has) in [
+            ("120 kg.", "kg", true),
+            ("120kg", "kg", true),
+            ("120 kgs", "kg", false),
+            ("€57", "€", true),
+            ("57 €", "€", true),
+            ("-€57", "€", true),
+            ("EUR 57", "EUR", true),
+            ("57 Days", "days", true),
+            ("57 MW", "mW", false),
+            ("57", "kg", false),
+        ] {
+            let numbers = Numbers::of(text);
+            assert_eq!(numbers.has_unit(&numbers.tokens[0], unit), has, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_read(text in r"[-+0-9a-z.,/*^{}\\%$€<>=~ ½万\n]{0,40}") {
+            let numbers = Numbers::of(&text);
+            for token in &numbers.tokens {
+                numbers.has_unit(token, "kg");
+            }
+            single_number(&text);
+        }
+    }
+}

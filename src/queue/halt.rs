@@ -1,0 +1,160 @@
+//! What has stopped: the whole queue, or single targets of it.
+//!
+//! Whoever waits in the queue waits through [`Halts::unless_halted`], so that a stop wakes all of
+//! them at once.
+
+use std::{
+    collections::BTreeMap,
+    pin::pin,
+    sync::{
+        Mutex, MutexGuard,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use crate::domain::{Failure, StopReason};
+
+/// The trial must not be sent: its queue or its target has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Halted;
+
+/// What has stopped.
+#[derive(Debug, Default)]
+pub(super) struct Halts {
+    /// Whether anything has stopped at all: the cheap question before the exact one.
+    any: AtomicBool,
+    stopped: Mutex<Stopped>,
+    news: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Stopped {
+    queue: Option<StopReason>,
+    targets: BTreeMap<u32, Failure>,
+}
+
+impl Halts {
+    /// Stops the queue; whether it was still going. The first reason stands.
+    pub(super) fn stop_queue(&self, reason: StopReason) -> bool {
+        let mut stopped = self.lock();
+        let first = stopped.queue.is_none();
+        stopped.queue.get_or_insert(reason);
+        self.tell(stopped);
+        first
+    }
+
+    /// Stops one target; whether it was still going.
+    pub(super) fn stop_target(&self, target: u32, failure: Failure) -> bool {
+        let mut stopped = self.lock();
+        let first = !stopped.targets.contains_key(&target);
+        stopped.targets.entry(target).or_insert(failure);
+        self.tell(stopped);
+        first
+    }
+
+    /// Why the queue has stopped, if it has.
+    pub(super) fn queue(&self) -> Option<StopReason> {
+        self.lock().queue.clone()
+    }
+
+    /// The provider's words at which a target stopped, if it has.
+    pub(super) fn target(&self, target: u32) -> Option<Failure> {
+        self.lock().targets.get(&target).cloned()
+    }
+
+    /// Whether trials of `target` may be sent.
+    pub(super) fn check(&self, target: u32) -> Result<(), Halted> {
+        if !self.any.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let stopped = self.lock();
+        let halted = stopped.queue.is_some() || stopped.targets.contains_key(&target);
+        if halted { Err(Halted) } else { Ok(()) }
+    }
+
+    /// Waits for `future`, but no longer than trials of `target` may be sent.
+    pub(super) async fn unless_halted<F: Future>(&self, target: u32, future: F) -> Result<F::Output, Halted> {
+        let mut future = pin!(future);
+        loop {
+            // Before the question, so that a stop in between is not missed.
+            let news = self.news.notified();
+            self.check(target)?;
+            tokio::select! {
+                biased;
+                output = &mut future => {
+                    self.check(target)?;
+                    return Ok(output);
+                }
+                () = news => {}
+            }
+        }
+    }
+
+    fn tell(&self, stopped: MutexGuard<'_, Stopped>) {
+        self.any.store(true, Ordering::Release);
+        drop(stopped);
+        self.news.notify_waiters();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Stopped> {
+        self.stopped.lock().expect("nobody panics while holding the lock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, ready};
+
+    use crate::domain::{ErrorClass, FailureKind};
+
+    use super::*;
+
+    fn failure() -> Failure {
+        Failure::new(ErrorClass::StopTarget, FailureKind::UnknownModel, "no such model")
+    }
+
+    #[tokio::test]
+    async fn a_stopped_target_leaves_its_neighbours() {
+        let halts = Halts::default();
+        assert!(halts.stop_target(1, failure()));
+        assert!(!halts.stop_target(1, failure()));
+        assert_eq!(halts.unless_halted(1, ready(7)).await, Err(Halted));
+        assert_eq!(halts.unless_halted(0, ready(7)).await, Ok(7));
+        assert_eq!(halts.target(1), Some(failure()));
+        assert_eq!((halts.target(0), halts.queue()), (None, None));
+    }
+
+    #[tokio::test]
+    async fn a_stop_wakes_everyone_and_the_first_reason_stands() {
+        let halts = Halts::default();
+        let stop = async {
+            tokio::task::yield_now().await;
+            assert!(halts.stop_queue(StopReason::Interrupted));
+        };
+        let (first, second, ()) = tokio::join!(
+            halts.unless_halted(0, pending::<()>()),
+            halts.unless_halted(9, pending::<()>()),
+            stop
+        );
+        assert_eq!((first, second), (Err(Halted), Err(Halted)));
+        let provider = "p".into();
+        assert!(!halts.stop_queue(StopReason::QueueRefused { provider, failure: failure() }));
+        assert_eq!(halts.queue(), Some(StopReason::Interrupted));
+    }
+
+    #[tokio::test]
+    async fn waiting_goes_on_when_another_target_stops() {
+        let halts = Halts::default();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let stop = async {
+            tokio::task::yield_now().await;
+            halts.stop_target(1, failure());
+            tokio::task::yield_now().await;
+            sender.send(7).unwrap();
+        };
+        let (waited, ()) = tokio::join!(halts.unless_halted(0, receiver), stop);
+        assert_eq!(waited, Ok(Ok(7)));
+    }
+}

@@ -1,0 +1,270 @@
+//! The one ordered line in which attempts wait for the wire.
+//!
+//! First come, first served: only the attempt at the head asks for room (concurrency, pause,
+//! limits), takes all it needs at once, and leaves; those behind it sleep without a timer. So a large
+//! trial cannot be starved by small ones, and thousands of waiters cost as much as one.
+
+use std::{
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, Semaphore},
+    time::{Instant, timeout},
+};
+
+use crate::domain::LimitReport;
+
+use super::{
+    LearntLimits, QueueSettings, TokenDemand,
+    concurrency::{Concurrency, ConcurrencyStep},
+    limiter::{Limiter, Taken, Used},
+    pause::Pause,
+};
+
+/// The line and what its head asks.
+#[derive(Debug)]
+pub(super) struct Line {
+    /// One permit: whoever has it is at the head. Tokio hands it on in order of arrival.
+    head: Semaphore,
+    /// Tells the head that it may be worth asking again.
+    changed: Notify,
+    room: Mutex<Room>,
+}
+
+#[derive(Debug)]
+struct Room {
+    in_flight: u32,
+    concurrency: Concurrency,
+    pause: Pause,
+    limiter: Limiter,
+}
+
+/// How a line stands at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineStatus {
+    pub(super) in_flight: u32,
+    pub(super) concurrency_limit: u32,
+    pub(super) paused_for: Option<Duration>,
+}
+
+impl Line {
+    pub(super) fn new(settings: &QueueSettings, seed: u64) -> Self {
+        let room = Room {
+            in_flight: 0,
+            concurrency: Concurrency::new(Instant::now(), settings.limits.max_in_flight),
+            pause: Pause::new(seed),
+            limiter: Limiter::new(settings.limits.clone()),
+        };
+        Self { head: Semaphore::new(1), changed: Notify::new(), room: Mutex::new(room) }
+    }
+
+    /// Waits for its turn and for room, and takes what `demand` says. Dropping the future before
+    /// that takes nothing.
+    pub(super) async fn pass(&self, demand: TokenDemand) -> Place<'_> {
+        let _head = self.head.acquire().await.expect("the line is never closed");
+        loop {
+            let now = Instant::now();
+            let entered = self.room().enter(now, demand);
+            match entered {
+                Ok(taken) => return Place { line: self, taken, sent_at: now },
+                // Whether the time is over or something has changed: ask again.
+                Err(Wait::For(wait)) => drop(timeout(wait, self.changed.notified()).await),
+                Err(Wait::ForChange) => self.changed.notified().await,
+            }
+        }
+    }
+
+    /// Holds back everything new for `wait`; whether that is news.
+    pub(super) fn pause(&self, wait: Duration) -> bool {
+        let mut room = self.room();
+        let crowd = room.concurrency.limit();
+        room.pause.begin(Instant::now(), wait, crowd)
+    }
+
+    /// Takes in what a response's headers say about limits.
+    pub(super) fn learn(&self, report: &LimitReport) {
+        if !report.readings.is_empty() {
+            self.room().limiter.learn(report);
+            self.changed.notify_one();
+        }
+    }
+
+    pub(super) fn learnt(&self) -> LearntLimits {
+        self.room().limiter.learnt()
+    }
+
+    pub(super) fn concurrency_history(&self) -> Vec<ConcurrencyStep> {
+        self.room().concurrency.history()
+    }
+
+    pub(super) fn status(&self) -> LineStatus {
+        let room = self.room();
+        let now = Instant::now();
+        LineStatus {
+            in_flight: room.in_flight,
+            concurrency_limit: room.concurrency.limit(),
+            paused_for: room.pause.until(now).map(|until| until - now),
+        }
+    }
+
+    fn room(&self) -> MutexGuard<'_, Room> {
+        self.room.lock().expect("nobody panics while holding the lock")
+    }
+}
+
+/// What the head of the line waits for.
+enum Wait {
+    For(Duration),
+    /// For an attempt to come back.
+    ForChange,
+}
+
+impl Room {
+    fn enter(&mut self, now: Instant, demand: TokenDemand) -> Result<Taken, Wait> {
+        if self.in_flight >= self.concurrency.limit() {
+            return Err(Wait::ForChange);
+        }
+        if let Some(wait) = self.pause.wait(now) {
+            return Err(Wait::For(wait));
+        }
+        let taken = self.limiter.take(demand).map_err(Wait::For)?;
+        self.in_flight += 1;
+        self.pause.started(now);
+        Ok(taken)
+    }
+}
+
+/// An attempt's place on the wire, free again when dropped.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    line: &'a Line,
+    taken: Taken,
+    sent_at: Instant,
+}
+
+impl Place<'_> {
+    /// The attempt was answered, having used what `used` says.
+    pub(super) fn answered(self, used: Used) {
+        let now = Instant::now();
+        let mut room = self.line.room();
+        room.limiter.settle(self.taken, used);
+        let in_flight = room.in_flight;
+        room.concurrency.answered(now, now - self.sent_at, in_flight);
+    }
+
+    /// The attempt failed in a way that says nothing about pressure.
+    pub(super) fn failed(self, used: Used) {
+        self.line.room().limiter.settle(self.taken, used);
+    }
+
+    /// The attempt was refused for being too much. Whether that is a new episode.
+    pub(super) fn refused(self, used: Used) -> bool {
+        let mut room = self.line.room();
+        room.limiter.settle(self.taken, used);
+        room.concurrency.refused(Instant::now(), self.sent_at)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.line.room().in_flight -= 1;
+        self.line.changed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::Limits;
+    use super::*;
+
+    fn line(limits: Limits) -> Arc<Line> {
+        Arc::new(Line::new(&QueueSettings { limits, ..QueueSettings::default() }, 1))
+    }
+
+    /// Starts `demands` in order and returns when each went, in milliseconds, in order of starting.
+    async fn starts(line: &Arc<Line>, demands: impl IntoIterator<Item = TokenDemand>) -> Vec<(usize, u128)> {
+        let origin = Instant::now();
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        for (index, demand) in demands.into_iter().enumerate() {
+            let (line, sender) = (line.clone(), sender.clone());
+            tokio::spawn(async move {
+                let place = line.pass(demand).await;
+                sender.send((index, origin.elapsed().as_millis())).unwrap();
+                place.failed(Used::Unknown);
+            });
+        }
+        drop(sender);
+        let mut starts = vec![];
+        while let Some(start) = receiver.recv().await {
+            starts.push(start);
+        }
+        starts
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn thousands_wait_in_order_and_none_is_early_or_late() {
+        let line = line(Limits { requests_per_minute: Some(6_000), ..Limits::default() });
+        let starts = starts(&line, vec![TokenDemand::default(); 5_000]).await;
+        assert_eq!(starts.len(), 5_000);
+        for (place, (index, at_ms)) in starts.into_iter().enumerate() {
+            assert_eq!(index, place);
+            let ideal_ms = 10 * u128::try_from(place.saturating_sub(99)).unwrap();
+            assert!(at_ms.abs_diff(ideal_ms) <= 2, "{place} at {at_ms} ms, ideally {ideal_ms}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_trial_is_not_overtaken_by_small_ones() {
+        let line = line(Limits { input_tokens_per_minute: Some(60_000), ..Limits::default() });
+        let demand = |input| TokenDemand { input, output: 0 };
+        let sizes = [1_000, 30_000, 10, 10].map(demand);
+        assert_eq!(starts(&line, sizes).await, [(0, 0), (1, 1_000), (2, 30_010), (3, 30_020)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_that_is_dropped_lets_the_next_one_in() {
+        let line = line(Limits { max_in_flight: 1, ..Limits::default() });
+        let place = line.pass(TokenDemand::default()).await;
+        let origin = Instant::now();
+        let waiting = tokio::spawn({
+            let line = line.clone();
+            async move {
+                drop(line.pass(TokenDemand::default()).await);
+                origin.elapsed()
+            }
+        });
+        let given_up = timeout(Duration::from_secs(1), line.pass(TokenDemand::default())).await;
+        assert!(given_up.is_err());
+        assert_eq!(line.status().in_flight, 1);
+        drop(place);
+        assert_eq!(waiting.await.unwrap(), Duration::from_secs(1));
+        assert_eq!(line.status().in_flight, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_that_come_back_wake_the_head() {
+        let line = line(Limits {
+            output_tokens_per_minute: Some(600),
+            output_reserved: true,
+            burst_s: 60.0,
+            ..Limits::default()
+        });
+        let demand = TokenDemand { input: 0, output: 600 };
+        let place = line.pass(demand).await;
+        let origin = Instant::now();
+        let waiting = tokio::spawn({
+            let line = line.clone();
+            async move {
+                line.pass(demand).await.failed(Used::Unknown);
+                origin.elapsed()
+            }
+        });
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        place.failed(Used::InputOnly);
+        assert_eq!(waiting.await.unwrap(), Duration::from_secs(3));
+    }
+}

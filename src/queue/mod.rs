@@ -1,0 +1,30 @@
+//! Everything between a trial and the wire for one rate-limited account: limits, concurrency,
+//! pauses, retries, breaker.
+//!
+//! A [`ProviderQueue`] takes a trial to its end. Attempts stand in one ordered `line`; its head asks
+//! the `concurrency` limit, the `pause` and the `limiter` (a `bucket` a limit, tuned by `learning`)
+//! for room. A failed attempt is repeated by its trial's own `retry` walk, or ends its trial, its
+//! target or the queue (`halt`, `breaker`), as its [`ErrorClass`](crate::domain::ErrorClass) says.
+//! What an error means is decided where the wire is read, not here.
+
+mod breaker;
+mod bucket;
+mod concurrency;
+mod halt;
+mod learning;
+mod limiter;
+mod line;
+mod pause;
+mod provider_queue;
+mod retry;
+mod settings;
+mod settlement;
+
+pub use self::{
+    concurrency::{ConcurrencyChange, ConcurrencyStep},
+    learning::LearntLimits,
+    limiter::TokenDemand,
+    provider_queue::{ProviderQueue, QueueStatus, Transport},
+    settings::{Limits, QueueSettings, RetryPolicy, TooLarge},
+    settlement::{Settled, Settlement},
+};

@@ -1,0 +1,401 @@
+//! The queue itself: takes a trial to its end through limits, pauses, retries and refusals.
+
+use std::{
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+use tokio::{
+    sync::mpsc::UnboundedSender,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::{
+    domain::{
+        Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Metered, Outcome, ProviderName,
+        Reply, Request, RunEvent, StopReason, TrialKey, UnixMillis,
+    },
+    providers::{Provider, Rejection},
+};
+
+use super::{
+    ConcurrencyStep, LearntLimits, QueueSettings, Settled, Settlement, TokenDemand,
+    breaker::Breaker,
+    halt::{Halted, Halts},
+    limiter::Used,
+    line::{Line, Place},
+    retry::Backoff,
+};
+
+/// Whoever carries a request over the wire.
+pub trait Transport: Sync {
+    /// Sends `request` once. No retries, no waiting for limits: those are the queue's.
+    fn send<'a>(&'a self, request: &'a Request)
+    -> impl Future<Output = Result<Reply, Rejection>> + Send + 'a;
+}
+
+impl Transport for Provider {
+    async fn send<'a>(&'a self, request: &'a Request) -> Result<Reply, Rejection> {
+        Provider::send(self, request).await
+    }
+}
+
+/// Everything between a trial and the wire for one rate-limited account.
+///
+/// Any number of trials may be handed over at once; they are sent in the order of their coming.
+#[derive(Debug)]
+pub struct ProviderQueue<T> {
+    name: ProviderName,
+    transport: T,
+    settings: QueueSettings,
+    line: Line,
+    halts: Halts,
+    breaker: Mutex<Breaker>,
+    events: UnboundedSender<RunEvent>,
+}
+
+/// How a queue stands at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueStatus {
+    /// Requests on the wire.
+    pub in_flight: u32,
+    /// How many may be there at once just now.
+    pub concurrency_limit: u32,
+    /// How long the whole queue still pauses.
+    pub paused_for: Option<Duration>,
+    /// Why it has stopped, if it has.
+    pub stopped: Option<StopReason>,
+}
+
+impl<T: Transport> ProviderQueue<T> {
+    /// A queue before `transport`; `seed` draws the gaps after a pause. What happens is told to
+    /// `events`: retries, pauses and stops. `settings` must have no faults.
+    pub fn new(
+        name: ProviderName,
+        transport: T,
+        settings: QueueSettings,
+        seed: u64,
+        events: UnboundedSender<RunEvent>,
+    ) -> Self {
+        Self {
+            name,
+            transport,
+            line: Line::new(&settings, seed),
+            halts: Halts::default(),
+            breaker: Mutex::new(Breaker::new(&settings)),
+            settings,
+            events,
+        }
+    }
+
+    /// Takes one trial to its end, whatever it takes, unless the queue or its target stops.
+    ///
+    /// `first_attempt` numbers its first attempt here; `demand` is what it is expected to need.
+    pub async fn settle(
+        &self,
+        key: TrialKey,
+        first_attempt: u32,
+        request: &Request,
+        demand: TokenDemand,
+    ) -> Settlement {
+        let mut backoff =
+            Backoff::new(self.settings.retry, request.seed.wrapping_add(u64::from(first_attempt)));
+        let mut attempts: Vec<Attempt> = vec![];
+        let mut queue_wait_ms = 0.0;
+        let mut retry = Retry::default();
+        loop {
+            let waiting_since = Instant::now();
+            let Ok(place) = self.place(key.target, retry.wait, demand).await else {
+                return Settlement::Returned { attempts };
+            };
+            let waited = waiting_since.elapsed();
+            backoff.exclude(waited.saturating_sub(retry.own_wait));
+            let backoff_ms = if attempts.is_empty() { 0.0 } else { millis(waited) };
+            if attempts.is_empty() {
+                queue_wait_ms = millis(waited);
+            }
+
+            let started_at = UnixMillis::now();
+            let sent = Instant::now();
+            let answer = self.send(request).await;
+            let took_ms = millis(sent.elapsed());
+            let number = first_attempt.saturating_add(u32::try_from(attempts.len()).unwrap_or(u32::MAX));
+            let attempt = Attempt {
+                trial: key,
+                number,
+                started_at,
+                duration_ms: took_ms,
+                backoff_ms,
+                end: AttemptEnd::Answered,
+                status: None,
+                request_id: None,
+                metered: Metered::default(),
+                cost: None,
+            };
+            let end = match answer {
+                Ok(reply) => {
+                    self.answered(place, &reply);
+                    attempts.push(Attempt {
+                        status: Some(200),
+                        request_id: reply.request_id.clone(),
+                        metered: reply.metered.clone(),
+                        ..attempt
+                    });
+                    Ok((reply, took_ms))
+                }
+                Err(rejection) => {
+                    attempts.push(Attempt {
+                        end: AttemptEnd::Failed(rejection.failure.clone()),
+                        status: rejection.failure.status,
+                        request_id: rejection.request_id.clone(),
+                        metered: rejection.metered.clone(),
+                        ..attempt
+                    });
+                    match self.failed(place, key, request, &rejection, &mut backoff) {
+                        Next::Retry(next) => {
+                            retry = next;
+                            continue;
+                        }
+                        Next::Return => return Settlement::Returned { attempts },
+                        Next::GiveUp => Err(rejection.failure),
+                    }
+                }
+            };
+            return Settlement::Ended(Box::new(settled(end, attempts, queue_wait_ms)));
+        }
+    }
+
+    /// Stops the queue: nothing new starts, all that wait return at once, what is in flight goes on.
+    pub fn stop(&self, reason: StopReason) {
+        if self.halts.stop_queue(reason.clone()) {
+            self.tell(RunEvent::Stopped(reason));
+        }
+    }
+
+    /// Why the queue has stopped, if it has.
+    pub fn stopped(&self) -> Option<StopReason> {
+        self.halts.queue()
+    }
+
+    /// The provider's words at which a target stopped, if it has.
+    pub fn target_stopped(&self, target: u32) -> Option<Failure> {
+        self.halts.target(target)
+    }
+
+    /// How the queue stands.
+    pub fn status(&self) -> QueueStatus {
+        let line = self.line.status();
+        QueueStatus {
+            in_flight: line.in_flight,
+            concurrency_limit: line.concurrency_limit,
+            paused_for: line.paused_for,
+            stopped: self.stopped(),
+        }
+    }
+
+    /// Takes in limits told by a response that did not come through this queue's own trials.
+    pub fn learn(&self, report: &LimitReport) {
+        self.line.learn(report);
+    }
+
+    /// The limits that the server's headers have told so far.
+    pub fn learnt(&self) -> LearntLimits {
+        self.line.learnt()
+    }
+
+    /// How the concurrency limit came about: its newest thousand changes.
+    pub fn concurrency_history(&self) -> Vec<ConcurrencyStep> {
+        self.line.concurrency_history()
+    }
+
+    /// The provider behind the queue.
+    pub fn transport(&self) -> &T {
+        &self.transport
+    }
+
+    async fn place(&self, target: u32, wait: Duration, demand: TokenDemand) -> Result<Place<'_>, Halted> {
+        let room = async {
+            if !wait.is_zero() {
+                sleep(wait).await;
+            }
+            self.line.pass(demand).await
+        };
+        self.halts.unless_halted(target, room).await
+    }
+
+    async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
+        let limit = self.settings.attempt_timeout();
+        timeout(limit, self.transport.send(request)).await.unwrap_or_else(|_| Err(timed_out(limit)))
+    }
+
+    fn answered(&self, place: Place<'_>, reply: &Reply) {
+        self.line.learn(&reply.limits);
+        place.answered(reply.metered.usage.map_or(Used::Unknown, Used::Counted));
+        self.breaker().succeeded();
+    }
+
+    /// What follows from a failed attempt. Stops come before the place is given up, so that no
+    /// waiting trial slips into it.
+    fn failed(
+        &self,
+        place: Place<'_>,
+        key: TrialKey,
+        request: &Request,
+        rejection: &Rejection,
+        backoff: &mut Backoff,
+    ) -> Next {
+        let failure = &rejection.failure;
+        self.line.learn(&rejection.limits);
+        match failure.class {
+            ErrorClass::StopQueue => {
+                self.stop(StopReason::QueueRefused { provider: self.name.clone(), failure: failure.clone() });
+                Next::Return
+            }
+            ErrorClass::StopTarget => {
+                if self.halts.stop_target(key.target, failure.clone()) {
+                    let target = request.target.clone();
+                    let reason = StopReason::TargetRefused { target, failure: failure.clone() };
+                    self.tell(RunEvent::Stopped(reason));
+                }
+                Next::Return
+            }
+            ErrorClass::ThisTrial => {
+                // A case that is too large says nothing about its neighbours.
+                if !matches!(failure.kind, FailureKind::ContextTooLong | FailureKind::TooLarge) {
+                    self.count_failure(key, failure, true);
+                }
+                place.failed(used_by(rejection));
+                Next::GiveUp
+            }
+            ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, key, rejection, backoff),
+        }
+    }
+
+    fn retry(&self, place: Place<'_>, key: TrialKey, rejection: &Rejection, backoff: &mut Backoff) -> Next {
+        let failure = &rejection.failure;
+        let asked = failure.retry_after.filter(|asked| !asked.is_zero());
+        if let Some(wait) = asked.filter(|asked| *asked > self.settings.max_wait()) {
+            self.stop(StopReason::WaitTooLong { provider: self.name.clone(), wait });
+            return Next::Return;
+        }
+        let own_wait = backoff.next();
+        let slow = failure.class == ErrorClass::RetrySlow;
+        let base = Duration::from_millis(self.settings.retry.base_delay_ms);
+        let pause = asked.or_else(|| slow.then(|| own_wait.unwrap_or(base)));
+        // Before the place is given up, so that the next one in line already meets the pause.
+        if let Some(wait) = pause
+            && self.line.pause(wait)
+        {
+            self.tell(RunEvent::Paused { provider: self.name.clone(), wait });
+        }
+        // Refusals of one episode are one piece of news.
+        let news = if slow {
+            place.refused(used_by(rejection))
+        } else {
+            place.failed(used_by(rejection));
+            true
+        };
+        if news {
+            self.count_failure(key, failure, own_wait.is_none());
+        }
+        let Some(own_wait) = own_wait else { return Next::GiveUp };
+        if self.halts.check(key.target).is_err() {
+            return Next::Return;
+        }
+        let wait = own_wait.max(asked.unwrap_or_default());
+        tracing::info!(provider = %self.name, %failure, ?wait, "an attempt failed and will be repeated");
+        self.tell(RunEvent::Retried { provider: self.name.clone(), failure: failure.clone(), wait });
+        Next::Retry(Retry { wait, own_wait })
+    }
+
+    fn count_failure(&self, key: TrialKey, failure: &Failure, lost: bool) {
+        let opened = self.breaker().failed(key, Instant::now(), lost);
+        if let Some(failures) = opened {
+            let provider = self.name.clone();
+            self.stop(StopReason::Breaker { provider, failures, failure: failure.clone() });
+        }
+    }
+
+    fn breaker(&self) -> MutexGuard<'_, Breaker> {
+        self.breaker.lock().expect("nobody panics while holding the lock")
+    }
+
+    fn tell(&self, event: RunEvent) {
+        // Nobody has to listen.
+        let _ = self.events.send(event);
+    }
+}
+
+/// What follows from a failed attempt.
+enum Next {
+    Retry(Retry),
+    /// The trial has failed.
+    GiveUp,
+    /// The trial goes back to pending.
+    Return,
+}
+
+/// The wait before an attempt.
+#[derive(Clone, Copy, Default)]
+struct Retry {
+    wait: Duration,
+    /// The part of it that is the trial's own back-off.
+    own_wait: Duration,
+}
+
+fn settled(end: Result<(Reply, f64), Failure>, attempts: Vec<Attempt>, queue_wait_ms: f64) -> Settled {
+    let backoff_wait_ms = attempts.iter().map(|attempt| attempt.backoff_ms).sum();
+    let started_at = attempts.first().map_or_else(UnixMillis::now, |attempt| attempt.started_at);
+    let finished_at = UnixMillis::now();
+    let failed = Settled {
+        outcome: Outcome::Failed,
+        failure: None,
+        reply: None,
+        attempts,
+        latency_ms: None,
+        first_token_ms: None,
+        queue_wait_ms,
+        backoff_wait_ms,
+        started_at,
+        finished_at,
+    };
+    match end {
+        Ok((reply, took_ms)) => Settled {
+            outcome: reply.outcome,
+            latency_ms: Some(reply.own_latency_ms.unwrap_or(took_ms)),
+            first_token_ms: reply.first_token_ms,
+            reply: Some(reply),
+            ..failed
+        },
+        Err(failure) => Settled { failure: Some(failure), ..failed },
+    }
+}
+
+fn used_by(rejection: &Rejection) -> Used {
+    match (rejection.metered.usage, rejection.failure.kind) {
+        (Some(usage), _) => Used::Counted(usage),
+        (None, FailureKind::Connect) => Used::Nothing,
+        (None, _) if rejection.failure.may_be_billed => Used::Unknown,
+        (None, _) => Used::InputOnly,
+    }
+}
+
+fn timed_out(limit: Duration) -> Rejection {
+    let message = format!("no answer within {} s", limit.as_secs_f64());
+    Rejection {
+        failure: Failure {
+            may_be_billed: true,
+            ..Failure::new(ErrorClass::Retry, FailureKind::Timeout, message)
+        },
+        request_id: None,
+        metered: Metered::default(),
+        limits: LimitReport::default(),
+    }
+}
+
+fn millis(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1_000.0
+}
+
+#[cfg(test)]
+mod tests;
