@@ -7,6 +7,8 @@
 
 mod anthropic;
 mod book;
+#[cfg(test)]
+mod client_tests;
 mod exchange;
 mod faults;
 mod limits;

@@ -53,6 +53,50 @@ impl Default for MockSettings {
     }
 }
 
+impl MockSettings {
+    /// What is wrong with the settings, one sentence each; empty when nothing is.
+    pub fn problems(&self) -> Vec<String> {
+        let mut problems = vec![];
+        let FaultRates { server_error, overloaded, dropped, malformed, rate_limited } = self.faults;
+        let rates = [
+            ("server_error", server_error),
+            ("overloaded", overloaded),
+            ("dropped", dropped),
+            ("malformed", malformed),
+            ("rate_limited", rate_limited),
+        ];
+        for (name, rate) in rates {
+            if !(0.0..=1.0).contains(&rate) {
+                problems.push(format!("the rate of `{name}` is {rate}, expected 0 to 1"));
+            }
+        }
+        let sum: f64 = rates.iter().map(|(_, rate)| rate).sum();
+        // A sum of decimal fractions may pass 1 by rounding alone.
+        if sum > 1.0 + 1e-9 {
+            problems.push(format!("the rates of all faults add up to {sum}, expected at most 1"));
+        }
+        let MockLatency { mean_ms, jitter_ms } = self.latency;
+        if !(mean_ms.is_finite() && mean_ms >= 0.0) {
+            problems.push(format!("the latency is {mean_ms} ms, expected 0 or more"));
+        } else if !(0.0..=mean_ms).contains(&jitter_ms) {
+            problems.push(format!("the jitter is {jitter_ms} ms, expected 0 to the latency ({mean_ms} ms)"));
+        }
+        let sizes = [("requests_per_minute", self.requests_per_minute), ("burst_s", Some(self.burst_s))];
+        for (name, value) in sizes.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            if !(value.is_finite() && value > 0.0) {
+                problems.push(format!("`{name}` is {value}, expected a number above 0"));
+            }
+        }
+        problems.extend(self.model.faults());
+        let mut models: Vec<_> = self.models.iter().collect();
+        models.sort_by_key(|(name, _)| name.as_str());
+        for (name, model) in models {
+            problems.extend(model.faults().iter().map(|fault| format!("model `{name}`: {fault}")));
+        }
+        problems
+    }
+}
+
 /// A latency that is uniform in `mean_ms` ± `jitter_ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MockLatency {
@@ -78,4 +122,27 @@ pub struct FaultRates {
     pub malformed: f64,
     /// 429 although no limit is reached, with `retry-after: 1`.
     pub rate_limited: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_faults_are_told_in_one_go() {
+        assert_eq!(MockSettings::default().problems(), Vec::<String>::new());
+        let settings = MockSettings {
+            latency: MockLatency { mean_ms: 100.0, jitter_ms: 200.0 },
+            faults: FaultRates { server_error: 0.7, dropped: 0.7, malformed: -0.1, ..FaultRates::default() },
+            requests_per_minute: Some(0.0),
+            models: HashMap::from([(
+                "m".to_owned(),
+                SimulatedTarget { skill: f64::NAN, ..SimulatedTarget::default() },
+            )]),
+            ..MockSettings::default()
+        };
+        let faults = settings.problems();
+        assert_eq!(faults.len(), 5, "{faults:?}");
+        assert!(faults[4].starts_with("model `m`: `skill`"));
+    }
 }

@@ -33,7 +33,7 @@ pub struct MockStats {
     pub max_requests_per_minute: u64,
     /// Different request bodies.
     pub distinct_bodies: u64,
-    /// Answers whose question was found in no case.
+    /// Requests let in whose question is no case's.
     pub without_case: u64,
     /// Tokens of all whole answers.
     pub usage: Usage,

@@ -44,8 +44,9 @@ use crate::domain::{
 #[derive(Debug)]
 pub struct Simulator {
     settings: SimulatorSettings,
-    unnamed: SimulatedTarget,
-    memory: Mutex<Memory>,
+    // Boxed since a simulator is moved about as one of several kinds of provider, all of them small.
+    unnamed: Box<SimulatedTarget>,
+    memory: Box<Mutex<Memory>>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +61,7 @@ type Trial = (TargetName, CaseId, u32);
 impl Simulator {
     /// A simulator; its settings should have no [faults](SimulatedTarget::faults).
     pub fn new(settings: SimulatorSettings) -> Self {
-        Self { settings, unnamed: SimulatedTarget::default(), memory: Mutex::default() }
+        Self { settings, unnamed: Box::default(), memory: Box::default() }
     }
 
     /// The probability that an ordinary answer of `target` to `case` is right: exactly the one that

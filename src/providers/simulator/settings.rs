@@ -41,8 +41,7 @@ pub struct SimulatedTarget {
     pub tokens: Tokens,
     /// Whether prompt prefixes are cached. Default: they are not.
     pub cache: Option<CacheSettings>,
-    /// How often a model declines by policy, 0 to 1. Default 0. The same cases are declined again on
-    /// no repeat in particular: it is drawn anew for each.
+    /// How often a model declines by policy, 0 to 1, drawn anew for each repeat. Default 0.
     pub refusal_rate: f64,
     /// How often an answer stops half-way at the output limit, 0 to 1. Default 0.
     pub truncation_rate: f64,
@@ -204,7 +203,7 @@ impl ErrorRates {
 }
 
 impl SimulatedTarget {
-    /// What is wrong with the settings, one sentence a fault; empty when nothing is.
+    /// What is wrong with the settings, one sentence each; empty when nothing is.
     pub fn faults(&self) -> Vec<String> {
         let mut faults = vec![];
         let shares = [
@@ -234,7 +233,7 @@ impl SimulatedTarget {
                 .filter(|(_, sum)| *sum > 1.0 + 1e-9)
                 .map(|(names, sum)| format!("{names} add up to {sum}, expected at most 1")),
         );
-        faults.extend(self.latency_faults());
+        faults.extend(self.latency_fault());
         let sizes = [
             ("tokens.chars_per_token", Some(self.tokens.chars_per_token)),
             ("tokens.output_mean", self.tokens.output_mean),
@@ -253,7 +252,7 @@ impl SimulatedTarget {
         faults
     }
 
-    fn latency_faults(&self) -> Option<String> {
+    fn latency_fault(&self) -> Option<String> {
         let Latency { mean, p95, jitter } = self.latency_ms;
         if !(mean.is_finite() && mean >= 0.0) {
             return Some(format!("`latency_ms.mean` is {mean}, expected 0 or more"));
