@@ -6,6 +6,7 @@
 use std::{
     fs, process,
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
@@ -17,7 +18,7 @@ use super::{
 use crate::domain::{RunId, UnixMillis};
 
 /// How often the writer renews its heartbeat.
-pub(super) const HEARTBEAT_MS: i64 = 5_000;
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// A claim whose heartbeat is older than this is dead, where its process cannot be looked up.
 const STALE_MS: i64 = 30_000;
