@@ -23,7 +23,7 @@ use super::{
     breaker::Breaker,
     halt::{Halted, Halts},
     limiter::Used,
-    line::{Line, Place},
+    line::{Line, Order, Place},
     retry::Backoff,
 };
 
@@ -105,7 +105,8 @@ impl<T: Transport> ProviderQueue<T> {
         let mut retry = Retry::default();
         loop {
             let waiting_since = Instant::now();
-            let Ok(place) = self.place(key.target, retry.wait, demand).await else {
+            let order = if attempts.is_empty() { Order::First } else { Order::Again };
+            let Ok(place) = self.place(key.target, retry.wait, order, demand).await else {
                 return Settlement::Returned { attempts };
             };
             let waited = waiting_since.elapsed();
@@ -213,12 +214,18 @@ impl<T: Transport> ProviderQueue<T> {
         &self.transport
     }
 
-    async fn place(&self, target: u32, wait: Duration, demand: TokenDemand) -> Result<Place<'_>, Halted> {
+    async fn place(
+        &self,
+        target: u32,
+        wait: Duration,
+        order: Order,
+        demand: TokenDemand,
+    ) -> Result<Place<'_>, Halted> {
         let room = async {
             if !wait.is_zero() {
                 sleep(wait).await;
             }
-            self.line.pass(demand).await
+            self.line.pass(order, demand).await
         };
         self.halts.unless_halted(target, room).await
     }
