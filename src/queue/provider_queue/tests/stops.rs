@@ -105,7 +105,7 @@ impl Transport for Threads {
         self.now.fetch_sub(1, Ordering::SeqCst);
         match nth {
             2_000.. => unauthorized(),
-            _ if nth % 10 == 0 => unavailable(),
+            _ if nth.is_multiple_of(10) => unavailable(),
             _ => yes(),
         }
     }
