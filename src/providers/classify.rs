@@ -139,13 +139,14 @@ pub fn openai(status: u16, error: &ErrorBody, asks_to_wait: bool) -> Meaning {
         Some("server_is_overloaded" | "capacity_exceeded") => (RetrySlow, Overloaded),
         Some("server_error") => (Retry, Server),
         Some("unsupported_parameter" | "unknown_parameter") => (StopTarget, BadParameter),
-        // A role that the model does not take is in every request alike.
-        Some("unsupported_value") if error.param.as_deref().is_some_and(|param| param.ends_with(".role")) => {
+        Some("unsupported_value" | "invalid_value") if !is_about_the_case(error) => {
             (StopTarget, BadParameter)
         }
         _ => match status {
             400 | 422 if is_context_too_long(&message) => (ThisTrial, ContextTooLong),
-            400 | 422 if is_about_a_setting(error) => (StopTarget, BadParameter),
+            // xAI and Gemini answer a wrong key so.
+            400 if names_the_key(&message) => (StopQueue, Authentication),
+            400 | 422 if error.param.is_some() && !is_about_the_case(error) => (StopTarget, BadParameter),
             // With a wait it is the budget of what is in flight; without one the money is gone.
             402 if asks_to_wait => (RetrySlow, RateLimit),
             404 if message.contains("model") => (StopTarget, UnknownModel),
@@ -169,12 +170,17 @@ fn is_policy(status: u16, error: &ErrorBody) -> bool {
     CODES.iter().any(|code| error.code.as_deref() == Some(code)) || (status == 403 && error.is_moderated)
 }
 
-/// Whether the field that is wrong is a setting of the target, not the case's own text.
-fn is_about_a_setting(error: &ErrorBody) -> bool {
+/// Whether the field that is wrong holds the case's own text. A role that the model does not take is
+/// in every request alike.
+fn is_about_the_case(error: &ErrorBody) -> bool {
     error.param.as_deref().is_some_and(|param| {
         let field = param.split(['.', '[']).next().unwrap_or_default();
-        !matches!(field, "" | "messages" | "prompt" | "input")
+        matches!(field, "" | "messages" | "prompt" | "input") && !param.ends_with(".role")
     })
+}
+
+fn names_the_key(message: &str) -> bool {
+    ["incorrect api key", "invalid api key", "api key not valid"].iter().any(|text| message.contains(text))
 }
 
 /// What the status alone says.
@@ -315,6 +321,9 @@ mod tests {
             (400, "", "unsupported_parameter", "max_tokens", "", StopTarget, BadParameter),
             (400, "", "unsupported_value", "temperature", "", StopTarget, BadParameter),
             (400, "", "unsupported_value", "messages[0].role", "", StopTarget, BadParameter),
+            (400, "", "unsupported_value", "", "", StopTarget, BadParameter),
+            (400, "", "invalid_value", "reasoning_effort", "", StopTarget, BadParameter),
+            (400, "", "", "", "Incorrect API key provided: xa***9", StopQueue, Authentication),
             (400, "", "invalid_value", "messages[3].content[0].type", "", ThisTrial, BadRequest),
             (400, "", "decimal_below_min_value", "temperature", "", StopTarget, BadParameter),
             (400, "", "", "", "could not read it", ThisTrial, BadRequest),

@@ -32,11 +32,15 @@ impl ErrorBody {
     ///
     /// Anthropic, OpenAI and most others have `{"error": {…}}`, old Ollama `{"error": "…"}`, old vLLM
     /// the fields at the top beside `"object": "error"`, and FastAPI servers (Mistral, vLLM)
-    /// `{"detail": …}`.
+    /// `{"detail": …}`. xAI has a text in `error` and the code beside it; Gemini's compatible door
+    /// puts all of it into a list.
     pub fn of(body: &Value) -> Option<Self> {
+        let body = body.get(0).unwrap_or(body);
         match body.get("error") {
             Some(error @ Value::Object(_)) => return Some(Self::fields(error)),
-            Some(Value::String(message)) => return Some(Self::bare(message)),
+            Some(Value::String(message)) => {
+                return Some(Self { message: message.clone(), ..Self::fields(body) });
+            }
             _ => {}
         }
         if body.get("object").and_then(Value::as_str) == Some("error") {
@@ -148,6 +152,8 @@ mod tests {
             (r#"{"type":"error","error":{"type":"api_error","message":"a"}}"#, "a"),
             (r#"{"error":{"message":"b","type":null,"code":500}}"#, "b"),
             (r#"{"error":"c"}"#, "c"),
+            (r#"{"code":"bad","error":"c2"}"#, "c2"),
+            (r#"[{"error":{"code":400,"message":"c3"}}]"#, "c3"),
             (r#"{"object":"error","message":"d","code":400}"#, "d"),
             (r#"{"detail":"e"}"#, "e"),
             (r#"{"detail":[{"loc":["body","top_p"],"msg":"f"}]}"#, "top_p: f"),

@@ -18,10 +18,12 @@ const HIDDEN: &str = "[hidden]";
 pub struct Secrets(Vec<SecretString>);
 
 impl Secrets {
-    /// The secrets of one account.
+    /// The secrets of one account, without the white space around them (a key read from a file often
+    /// ends in a newline, which is not sent).
     pub fn new(secrets: impl IntoIterator<Item = SecretString>) -> Self {
         let mut secrets: Vec<SecretString> = secrets
             .into_iter()
+            .map(|secret| SecretString::from(secret.expose_secret().trim()))
             .filter(|secret| secret.expose_secret().chars().count() >= MIN_SECRET_CHARS)
             .collect();
         // The longest first: a secret that contains another is hidden whole.
@@ -115,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_key_is_hidden_wherever_a_message_repeats_it() {
-        let secrets = secrets(&["my-test-key"]);
+        let secrets = secrets(&["my-test-key\n"]);
         for (message, kept) in [
             ("Incorrect API key provided: my-test-key.", "Incorrect API key provided: [hidden]."),
             ("Incorrect key sk-proj-***************9f3A given", "Incorrect key [hidden] given"),
