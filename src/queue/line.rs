@@ -1,6 +1,6 @@
 //! The one ordered line in which attempts wait for the wire.
 //!
-//! First come, first served: only the attempt at the head asks for room (concurrency, pause,
+//! First come, first served, and who was refused has come before whoever was not sent yet. Only the attempt at the head asks for room (concurrency, pause,
 //! limits), takes all it needs at once, and leaves; those behind it sleep without a timer. So a large
 //! trial cannot be starved by small ones, and thousands of waiters cost as much as one.
 
@@ -26,7 +26,10 @@ use super::{
 /// The line and what its head asks.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// One permit: whoever has it is at the head. Tokio hands it on in order of arrival.
+    /// One permit each, which tokio hands on in order of arrival. Whoever has `head` is at the head of
+    /// the line; a first attempt needs `door` before it may stand in it, so that at most one of them is
+    /// ever ahead of a repeated one.
+    door: Semaphore,
     head: Semaphore,
     /// Tells the head that it may be worth asking again.
     changed: Notify,
@@ -39,6 +42,15 @@ struct Room {
     concurrency: Concurrency,
     pause: Pause,
     limiter: Limiter,
+}
+
+/// Where an attempt stands in the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// A trial's first attempt: behind all others.
+    First,
+    /// A repeated one: before all first attempts.
+    Again,
 }
 
 /// How a line stands at one moment.
@@ -57,12 +69,21 @@ impl Line {
             pause: Pause::new(seed),
             limiter: Limiter::new(settings.limits.clone()),
         };
-        Self { head: Semaphore::new(1), changed: Notify::new(), room: Mutex::new(room) }
+        Self {
+            door: Semaphore::new(1),
+            head: Semaphore::new(1),
+            changed: Notify::new(),
+            room: Mutex::new(room),
+        }
     }
 
     /// Waits for its turn and for room, and takes what `demand` says. Dropping the future before
     /// that takes nothing.
-    pub(super) async fn pass(&self, demand: TokenDemand) -> Place<'_> {
+    pub(super) async fn pass(&self, order: Order, demand: TokenDemand) -> Place<'_> {
+        let _door = match order {
+            Order::First => Some(self.door.acquire().await.expect("the door is never closed")),
+            Order::Again => None,
+        };
         let _head = self.head.acquire().await.expect("the line is never closed");
         loop {
             let now = Instant::now();
@@ -192,7 +213,7 @@ mod tests {
         for (index, demand) in demands.into_iter().enumerate() {
             let (line, sender) = (line.clone(), sender.clone());
             tokio::spawn(async move {
-                let place = line.pass(demand).await;
+                let place = line.pass(Order::First, demand).await;
                 sender.send((index, origin.elapsed().as_millis())).unwrap();
                 place.failed(Used::Unknown);
             });
@@ -226,18 +247,39 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_repeated_attempt_goes_before_first_ones() {
+        let line = line(Limits { requests_per_minute: Some(60), ..Limits::default() });
+        drop(line.pass(Order::First, TokenDemand::default()).await);
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        for (index, order) in [Order::First, Order::First, Order::Again].into_iter().enumerate() {
+            let (line, sender) = (line.clone(), sender.clone());
+            tokio::spawn(async move {
+                drop(line.pass(order, TokenDemand::default()).await);
+                sender.send(index).unwrap();
+            });
+        }
+        drop(sender);
+        let mut order = vec![];
+        while let Some(index) = receiver.recv().await {
+            order.push(index);
+        }
+        // The first of them was at the head already.
+        assert_eq!(order, [0, 2, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_place_that_is_dropped_lets_the_next_one_in() {
         let line = line(Limits { max_in_flight: 1, ..Limits::default() });
-        let place = line.pass(TokenDemand::default()).await;
+        let place = line.pass(Order::First, TokenDemand::default()).await;
         let origin = Instant::now();
         let waiting = tokio::spawn({
             let line = line.clone();
             async move {
-                drop(line.pass(TokenDemand::default()).await);
+                drop(line.pass(Order::First, TokenDemand::default()).await);
                 origin.elapsed()
             }
         });
-        let given_up = timeout(Duration::from_secs(1), line.pass(TokenDemand::default())).await;
+        let given_up = timeout(Duration::from_secs(1), line.pass(Order::First, TokenDemand::default())).await;
         assert!(given_up.is_err());
         assert_eq!(line.status().in_flight, 1);
         drop(place);
@@ -254,12 +296,12 @@ mod tests {
             ..Limits::default()
         });
         let demand = TokenDemand { input: 0, output: 600 };
-        let place = line.pass(demand).await;
+        let place = line.pass(Order::First, demand).await;
         let origin = Instant::now();
         let waiting = tokio::spawn({
             let line = line.clone();
             async move {
-                line.pass(demand).await.failed(Used::Unknown);
+                line.pass(Order::First, demand).await.failed(Used::Unknown);
                 origin.elapsed()
             }
         });

@@ -23,7 +23,7 @@ use super::{
     breaker::Breaker,
     halt::{Halted, Halts},
     limiter::Used,
-    line::{Line, Place},
+    line::{Line, Order, Place},
     retry::Backoff,
 };
 
@@ -105,61 +105,40 @@ impl<T: Transport> ProviderQueue<T> {
         let mut retry = Retry::default();
         loop {
             let waiting_since = Instant::now();
-            let Ok(place) = self.place(key.target, retry.wait, demand).await else {
+            let order = if attempts.is_empty() { Order::First } else { Order::Again };
+            let Ok(place) = self.place(key.target, retry.wait, order, demand).await else {
                 return Settlement::Returned { attempts };
             };
             let waited = waiting_since.elapsed();
             backoff.exclude(waited.saturating_sub(retry.own_wait));
-            let backoff_ms = if attempts.is_empty() { 0.0 } else { millis(waited) };
-            if attempts.is_empty() {
-                queue_wait_ms = millis(waited);
-            }
+            let backoff_ms = match order {
+                Order::First => {
+                    queue_wait_ms = millis(waited);
+                    0.0
+                }
+                Order::Again => millis(waited),
+            };
 
             let started_at = UnixMillis::now();
             let sent = Instant::now();
             let answer = self.send(request).await;
-            let took_ms = millis(sent.elapsed());
+            let duration_ms = millis(sent.elapsed());
             let number = first_attempt.saturating_add(u32::try_from(attempts.len()).unwrap_or(u32::MAX));
-            let attempt = Attempt {
-                trial: key,
-                number,
-                started_at,
-                duration_ms: took_ms,
-                backoff_ms,
-                end: AttemptEnd::Answered,
-                status: None,
-                request_id: None,
-                metered: Metered::default(),
-                cost: None,
-            };
+            attempts.push(record(key, number, started_at, duration_ms, backoff_ms, &answer));
+
             let end = match answer {
                 Ok(reply) => {
                     self.answered(place, &reply);
-                    attempts.push(Attempt {
-                        status: Some(200),
-                        request_id: reply.request_id.clone(),
-                        metered: reply.metered.clone(),
-                        ..attempt
-                    });
-                    Ok((reply, took_ms))
+                    Ok((reply, duration_ms))
                 }
-                Err(rejection) => {
-                    attempts.push(Attempt {
-                        end: AttemptEnd::Failed(rejection.failure.clone()),
-                        status: rejection.failure.status,
-                        request_id: rejection.request_id.clone(),
-                        metered: rejection.metered.clone(),
-                        ..attempt
-                    });
-                    match self.failed(place, key, request, &rejection, &mut backoff) {
-                        Next::Retry(next) => {
-                            retry = next;
-                            continue;
-                        }
-                        Next::Return => return Settlement::Returned { attempts },
-                        Next::GiveUp => Err(rejection.failure),
+                Err(rejection) => match self.failed(place, key, request, &rejection, &mut backoff) {
+                    Next::Retry(next) => {
+                        retry = next;
+                        continue;
                     }
-                }
+                    Next::Return => return Settlement::Returned { attempts },
+                    Next::GiveUp => Err(rejection.failure),
+                },
             };
             return Settlement::Ended(Box::new(settled(end, attempts, queue_wait_ms)));
         }
@@ -213,12 +192,18 @@ impl<T: Transport> ProviderQueue<T> {
         &self.transport
     }
 
-    async fn place(&self, target: u32, wait: Duration, demand: TokenDemand) -> Result<Place<'_>, Halted> {
+    async fn place(
+        &self,
+        target: u32,
+        wait: Duration,
+        order: Order,
+        demand: TokenDemand,
+    ) -> Result<Place<'_>, Halted> {
         let room = async {
             if !wait.is_zero() {
                 sleep(wait).await;
             }
-            self.line.pass(demand).await
+            self.line.pass(order, demand).await
         };
         self.halts.unless_halted(target, room).await
     }
@@ -341,6 +326,36 @@ struct Retry {
     wait: Duration,
     /// The part of it that is the trial's own back-off.
     own_wait: Duration,
+}
+
+/// What is kept of one attempt. A reply does not tell its HTTP status, and recorded ones have none.
+fn record(
+    trial: TrialKey,
+    number: u32,
+    started_at: UnixMillis,
+    duration_ms: f64,
+    backoff_ms: f64,
+    answer: &Result<Reply, Rejection>,
+) -> Attempt {
+    let (end, status, request_id, metered) = match answer {
+        Ok(reply) => (AttemptEnd::Answered, None, &reply.request_id, &reply.metered),
+        Err(Rejection { failure, request_id, metered, .. }) => {
+            (AttemptEnd::Failed(failure.clone()), failure.status, request_id, metered)
+        }
+    };
+    let (request_id, metered) = (request_id.clone(), metered.clone());
+    Attempt {
+        trial,
+        number,
+        started_at,
+        duration_ms,
+        backoff_ms,
+        end,
+        status,
+        request_id,
+        metered,
+        cost: None,
+    }
 }
 
 fn settled(end: Result<(Reply, f64), Failure>, attempts: Vec<Attempt>, queue_wait_ms: f64) -> Settled {
