@@ -198,7 +198,8 @@ pub(super) fn syntax_fault(path: &Path, number: usize, text: &str, error: &serde
         None
     };
     let column = Some(column_at(text, column.saturating_sub(1)));
-    let message = if error.is_data() { message } else { format!("not JSON: {message}") };
+    let message =
+        if error.is_data() { "expected one JSON object".to_owned() } else { format!("not JSON: {message}") };
     Fault { column, hint: hint.map(str::to_owned), ..Fault::on_line(path, number, message) }
 }
 

@@ -161,12 +161,13 @@ impl Numbers {
     }
 }
 
-/// The one number that is all of `text`, apart from punctuation around it.
+/// The one number that is all of `text`, apart from spaces, quotation marks, math signs and a period.
 pub(super) fn single_number(text: &str) -> Option<Token> {
     let mut numbers = Numbers::of(text);
     let token = numbers.tokens.pop().filter(|_| numbers.tokens.is_empty())?;
     let around = numbers.chars[..token.span.start].iter().chain(&numbers.chars[token.span.end..]);
-    around.clone().all(|c| !c.is_alphanumeric()).then_some(token)
+    let is_dressing = |c: &char| c.is_whitespace() || matches!(c, '$' | '.' | '"' | '\'' | '*');
+    around.clone().all(is_dressing).then_some(token)
 }
 
 fn is_letter(c: char) -> bool {
@@ -368,15 +369,20 @@ fn is_currency(c: char) -> bool {
 fn read_token(chars: &[char], at: usize, previous: Option<&Token>) -> Token {
     let before = look_before(chars, at, previous);
     let (run, run_end) = match vulgar_fraction(chars[at]) {
-        Some(value) => (Run { value: Some(value), parts: vec![value] }, at + 1),
+        Some(value) => (Run { value: Some(value), groups: vec![value], decimal_comma: false }, at + 1),
         None => read_run(chars, at),
     };
     let sign = if before.negative { -1.0 } else { 1.0 };
     let mut end = run_end;
     let mut digits = at..run_end;
+    // `(2,5)` is a pair or an interval; outside brackets the comma is a decimal one.
+    let is_pair = run.decimal_comma
+        && at.checked_sub(1).is_some_and(|before| matches!(chars[before], '(' | '['))
+        && matches!(chars.get(run_end), Some(')' | ']'));
     let mut reading = match run.value {
+        Some(_) if is_pair => Reading::Compound(run.groups),
         Some(value) => Reading::Plain(sign * value),
-        None => Reading::Compound(run.parts),
+        None => Reading::Compound(run.groups),
     };
     if let Reading::Plain(value) = reading {
         (reading, end) = read_behind(chars, value, end);
@@ -438,6 +444,8 @@ fn read_behind(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
         Some('*') if next.is_some_and(|c| c.is_alphanumeric() || c == '(') => expression(chars, value, end),
         Some('^' | '×' | '÷' | '·' | '±' | '√') => expression(chars, value, end),
         Some('‰') => (Reading::Glued(value, "‰".to_owned()), end + 1),
+        // `2½` is put together where tokens are collected.
+        Some(c) if vulgar_fraction(c).is_some() => (Reading::Plain(value), end),
         Some(c) if is_letter(c) || (c == '_' && next.is_some_and(char::is_alphanumeric)) => {
             let mut tail = end;
             while chars.get(tail).is_some_and(|c| is_letter(*c) || c.is_ascii_digit() || *c == '_') {
@@ -610,6 +618,7 @@ mod tests {
             ("৪২", 42.0),
             ("a 10-day trial", 10.0),
             ("€6.50/month", 6.5),
+            ("(6,50 €)", 6.5),
             ("20°C", 20.0),
         ] {
             assert_eq!(plain(text), [value], "{text}");
@@ -644,6 +653,8 @@ mod tests {
             "5²",
             "7/14/2026",
             "42_000",
+            "[2,5)",
+            "(2,5)",
         ] {
             assert_eq!(plain(text), Vec::<f64>::new(), "{text}");
             assert_eq!(others(text).len(), 1, "{text}");
