@@ -241,17 +241,16 @@ pub(super) fn read_examples(value: Value, problems: &mut Problems) -> Examples {
 fn read_texts(path: &str, value: Value, problems: &mut Problems) -> Vec<String> {
     match value {
         Value::Null => vec![],
-        Value::Array(values) => values
-            .into_iter()
-            .enumerate()
-            .filter_map(|(index, value)| match value {
-                Value::String(text) => Some(text),
-                other => {
-                    problems.expected(format!("{path}[{index}]"), "a text", &other);
-                    None
+        Value::Array(values) => {
+            let mut texts = Vec::with_capacity(values.len());
+            for (index, value) in values.into_iter().enumerate() {
+                match value {
+                    Value::String(text) => texts.push(text),
+                    other => problems.expected(format!("{path}[{index}]"), "a text", &other),
                 }
-            })
-            .collect(),
+            }
+            texts
+        }
         other => {
             problems.expected(path, "a list of texts", &other);
             vec![]
@@ -448,7 +447,10 @@ fn read_grader(
     };
     let named = name.is_some();
     let name = GraderName::from(name.unwrap_or_else(|| kind.clone()));
-    Some((GraderSpec { name, kind, hard, parameters: object }, named))
+    // Collected anew, so that a grader without parameters keeps no memory for those just taken out.
+    let mut parameters = Map::with_capacity(object.len());
+    parameters.extend(object);
+    Some((GraderSpec { name, kind, hard, parameters }, named))
 }
 
 fn bare_grader(kind: String) -> GraderSpec {

@@ -61,7 +61,8 @@ impl<'de> Deserialize<'de> for WrittenLine<'de> {
     }
 }
 
-/// A JSON value in which no object has the same key twice.
+/// A JSON value in which no object has the same key twice, and no more memory than it fills: a golden
+/// set keeps all of its values.
 pub(super) struct Strict(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -114,12 +115,16 @@ impl<'de> Deserialize<'de> for Strict {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Strict, A::Error> {
-                let mut object = Map::new();
+                let mut fields: Vec<(String, Value)> = vec![];
                 while let Some(key) = map.next_key::<String>()? {
+                    let Strict(value) = map.next_value()?;
+                    fields.push((key, value));
+                }
+                let mut object = Map::with_capacity(fields.len());
+                for (key, value) in fields {
                     if object.contains_key(&key) {
                         return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
                     }
-                    let Strict(value) = map.next_value()?;
                     object.insert(key, value);
                 }
                 Ok(Strict(Value::Object(object)))
