@@ -7,9 +7,10 @@ use serde_json::{Value, value::RawValue};
 use super::{
     CaseDefaults,
     fields::{
-        Problem, Problems, read_examples, read_graders, read_input, read_pass_if, read_repeats, read_segment,
-        read_source, read_split, read_text, read_weight,
+        Problem, Problems, read_examples, read_input, read_pass_if, read_repeats, read_segment, read_source,
+        read_split, read_text, read_weight,
     },
+    grader_specs::read_graders,
     id::{comparable, read_id},
     written::{FIELDS, NAMES_ELSEWHERE, Strict, WrittenLine},
 };

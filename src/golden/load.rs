@@ -261,7 +261,7 @@ mod tests {
                 "set.jsonl:4:23: not JSON: expected `,` or `}`",
                 "set.jsonl:5: `id`: the case has no id\n  hint: give each case a short, lasting name",
                 "set.jsonl:5:10: `input`: the user message is empty",
-                "set.jsonl:6:39: case `d`, `meta`: the key `a` stands twice",
+                "set.jsonl:6:42: case `d`, `meta`: the key `a` stands twice",
                 "set.jsonl:6: case `d`, `pass_if`: at least 3 of 2 repeats can never pass\n  hint: raise `repeats` or lower `at_least`",
                 "set.jsonl:7:31: case `e`, `input`: the field stands twice",
                 "set.jsonl:8:1: expected one JSON object\n  hint: each line of a golden set is one JSON object",

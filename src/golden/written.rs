@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_repeated_key_inside_a_value_is_an_error() {
         let twice = serde_json::from_str::<Strict>(r#"{"a": {"b": 1, "b": 2}}"#);
-        assert_eq!(twice.err().unwrap().to_string(), "the key `b` stands twice at line 1 column 18");
+        assert_eq!(twice.err().unwrap().to_string(), "the key `b` stands twice at line 1 column 22");
         let Strict(once) = serde_json::from_str(r#"{"a": [true, null, -1, 2.5, "x"]}"#).unwrap();
         assert_eq!(once, serde_json::json!({"a": [true, null, -1, 2.5, "x"]}));
     }
