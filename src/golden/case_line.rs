@@ -7,9 +7,10 @@ use serde_json::{Value, value::RawValue};
 use super::{
     CaseDefaults,
     fields::{
-        Problem, Problems, read_examples, read_graders, read_input, read_pass_if, read_repeats, read_segment,
-        read_source, read_split, read_text, read_weight,
+        Problem, Problems, read_examples, read_input, read_pass_if, read_repeats, read_segment, read_source,
+        read_split, read_text, read_weight,
     },
+    grader_specs::read_graders,
     id::{comparable, read_id},
     written::{FIELDS, NAMES_ELSEWHERE, Strict, WrittenLine},
 };
@@ -198,7 +199,8 @@ pub(super) fn syntax_fault(path: &Path, number: usize, text: &str, error: &serde
         None
     };
     let column = Some(column_at(text, column.saturating_sub(1)));
-    let message = if error.is_data() { message } else { format!("not JSON: {message}") };
+    let message =
+        if error.is_data() { "expected one JSON object".to_owned() } else { format!("not JSON: {message}") };
     Fault { column, hint: hint.map(str::to_owned), ..Fault::on_line(path, number, message) }
 }
 

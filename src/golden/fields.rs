@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::CaseDefaults;
-use crate::domain::{Examples, GraderName, GraderSpec, Input, Message, PassIf, Role, Source, Split, nearest};
+use crate::domain::{Examples, Input, Message, PassIf, Role, Source, Split, nearest};
 
 /// One thing wrong within a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,11 +23,11 @@ pub(super) struct Problem {
 pub(super) struct Problems(pub(super) Vec<Problem>);
 
 impl Problems {
-    fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(super) fn add(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.0.push(Problem { path: path.into(), message: message.into(), hint: None });
     }
 
-    fn add_with_hint(
+    pub(super) fn add_with_hint(
         &mut self,
         path: impl Into<String>,
         message: impl Into<String>,
@@ -37,7 +36,7 @@ impl Problems {
         self.0.push(Problem { path: path.into(), message: message.into(), hint: Some(hint.into()) });
     }
 
-    fn expected(&mut self, path: impl Into<String>, expected: &str, found: &Value) {
+    pub(super) fn expected(&mut self, path: impl Into<String>, expected: &str, found: &Value) {
         self.add(path, format!("expected {expected}, found {}", kind_of(found)));
     }
 
@@ -54,7 +53,7 @@ impl Problems {
 }
 
 /// What a value is, in words and with its value where that is short.
-pub(super) fn kind_of(value: &Value) -> String {
+fn kind_of(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(truth) => format!("`{truth}`"),
@@ -241,17 +240,16 @@ pub(super) fn read_examples(value: Value, problems: &mut Problems) -> Examples {
 fn read_texts(path: &str, value: Value, problems: &mut Problems) -> Vec<String> {
     match value {
         Value::Null => vec![],
-        Value::Array(values) => values
-            .into_iter()
-            .enumerate()
-            .filter_map(|(index, value)| match value {
-                Value::String(text) => Some(text),
-                other => {
-                    problems.expected(format!("{path}[{index}]"), "a text", &other);
-                    None
+        Value::Array(values) => {
+            let mut texts = Vec::with_capacity(values.len());
+            for (index, value) in values.into_iter().enumerate() {
+                match value {
+                    Value::String(text) => texts.push(text),
+                    other => problems.expected(format!("{path}[{index}]"), "a text", &other),
                 }
-            })
-            .collect(),
+            }
+            texts
+        }
         other => {
             problems.expected(path, "a list of texts", &other);
             vec![]
@@ -359,102 +357,6 @@ fn read_message(path: &str, value: Value, problems: &mut Problems) -> Option<Mes
     Some(Message { role: role?, content: content? })
 }
 
-/// The graders that a case names, resolved; `None` when it names none.
-pub(super) fn read_graders(
-    value: Value,
-    defaults: &CaseDefaults,
-    problems: &mut Problems,
-) -> Option<Vec<GraderSpec>> {
-    let values = match value {
-        Value::Null => return None,
-        Value::Array(values) => values,
-        other => {
-            problems.expected("graders", "a list of graders", &other);
-            return None;
-        }
-    };
-    if values.is_empty() {
-        problems.add_with_hint(
-            "graders",
-            "the list is empty",
-            "leave it out to use the experiment's graders",
-        );
-    }
-    let mut graders: Vec<GraderSpec> = Vec::with_capacity(values.len());
-    for (index, value) in values.into_iter().enumerate() {
-        let path = format!("graders[{index}]");
-        let Some((mut grader, named)) = read_grader(&path, value, defaults, problems) else { continue };
-        let taken = |name: &str| graders.iter().any(|other| other.name.as_str() == name);
-        if taken(grader.name.as_str()) {
-            if named {
-                problems.add(path, format!("the grader `{}` stands twice", grader.name));
-                continue;
-            }
-            // Scores are reported by name: the second `words` of a case is `words-2`.
-            let kind = grader.name.clone();
-            let mut number = 2;
-            while taken(grader.name.as_str()) {
-                grader.name = GraderName::from(format!("{kind}-{number}"));
-                number += 1;
-            }
-        }
-        graders.push(grader);
-    }
-    Some(graders)
-}
-
-/// One grader, and whether its name was given rather than taken from its kind.
-fn read_grader(
-    path: &str,
-    value: Value,
-    defaults: &CaseDefaults,
-    problems: &mut Problems,
-) -> Option<(GraderSpec, bool)> {
-    let mut object = match value {
-        Value::String(name) if name.trim().is_empty() => {
-            problems.add(path, "the grader's name is empty");
-            return None;
-        }
-        Value::String(name) => {
-            return Some(match defaults.named.get(&name) {
-                Some(spec) => (spec.clone(), true),
-                None => (bare_grader(name), false),
-            });
-        }
-        Value::Object(object) => object,
-        other => {
-            problems.expected(path, "a grader's name or an object with `kind`", &other);
-            return None;
-        }
-    };
-    let kind = match object.shift_remove("kind") {
-        Some(Value::String(kind)) if !kind.trim().is_empty() => kind,
-        found => {
-            problems.expected(format!("{path}.kind"), "a grader's kind", &found.unwrap_or_default());
-            return None;
-        }
-    };
-    let name = match object.shift_remove("name") {
-        None | Some(Value::Null) => None,
-        Some(value) => Some(read_text(&format!("{path}.name"), value, problems)?),
-    };
-    let hard = match object.shift_remove("hard") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(hard)) => hard,
-        Some(other) => {
-            problems.expected(format!("{path}.hard"), "`true` or `false`", &other);
-            return None;
-        }
-    };
-    let named = name.is_some();
-    let name = GraderName::from(name.unwrap_or_else(|| kind.clone()));
-    Some((GraderSpec { name, kind, hard, parameters: object }, named))
-}
-
-fn bare_grader(kind: String) -> GraderSpec {
-    GraderSpec { name: GraderName::from(kind.as_str()), kind, hard: false, parameters: Map::new() }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -504,39 +406,6 @@ mod tests {
             [
                 "input: expected a text, `{\"message\", \"history\"}` or `{\"messages\"}`, found an object without either",
                 "input.text: unknown field"
-            ]
-        );
-    }
-
-    #[test]
-    fn graders_are_resolved_by_name_then_by_kind() {
-        let house = GraderSpec { kind: "regex".into(), hard: true, ..bare_grader("house".into()) };
-        let defaults = CaseDefaults {
-            named: BTreeMap::from([("house".into(), house.clone())]),
-            ..CaseDefaults::default()
-        };
-        let mut problems = Problems(vec![]);
-        let value =
-            json!(["house", "exact", {"kind": "words", "any": ["a"]}, {"kind": "words", "hard": true}]);
-        let graders = read_graders(value, &defaults, &mut problems).unwrap();
-        let names: Vec<&str> = graders.iter().map(|grader| grader.name.as_str()).collect();
-        assert_eq!(names, ["house", "exact", "words", "words-2"]);
-        assert_eq!(graders[0], house);
-        assert_eq!(Value::Object(graders[2].parameters.clone()), json!({"any": ["a"]}));
-        assert!(graders[3].hard);
-        assert_eq!(problems.0, []);
-    }
-
-    #[test]
-    fn a_grader_without_kind_and_a_name_given_twice_are_faults() {
-        let told = |value| problems_of(|problems| read_graders(value, &CaseDefaults::default(), problems));
-        assert_eq!(told(json!([])), ["graders: the list is empty"]);
-        assert_eq!(
-            told(json!([{"any": []}, 3, {"kind": "a", "name": "n"}, {"kind": "b", "name": "n"}])),
-            [
-                "graders[0].kind: expected a grader's kind, found null",
-                "graders[1]: expected a grader's name or an object with `kind`, found the number `3`",
-                "graders[3]: the grader `n` stands twice",
             ]
         );
     }

@@ -253,18 +253,18 @@ mod tests {
         assert_eq!(
             faults,
             [
-                "set.jsonl:1:34: case `é`, `expcted`: unknown field\n  hint: did you mean `expected`?",
-                "set.jsonl:1:44: case `é`, `split`: unknown split `held_out`, expected `tuning`, `held-out` or `live`\n  hint: did you mean `held-out`?",
-                "set.jsonl:3:18: case `b`, `inptu`: unknown field\n  hint: did you mean `input`?",
-                "set.jsonl:3:31: case `b`, `weight`: expected a number of at least 0, found -1",
+                "set.jsonl:1:33: case `é`, `expcted`: unknown field\n  hint: did you mean `expected`?",
+                "set.jsonl:1:43: case `é`, `split`: unknown split `held_out`, expected `tuning`, `held-out` or `live`\n  hint: did you mean `held-out`?",
+                "set.jsonl:3:19: case `b`, `inptu`: unknown field\n  hint: did you mean `input`?",
+                "set.jsonl:3:32: case `b`, `weight`: expected a number of at least 0, found -1",
                 "set.jsonl:3: case `b`, `input`: the case has no input",
                 "set.jsonl:4:23: not JSON: expected `,` or `}`",
                 "set.jsonl:5: `id`: the case has no id\n  hint: give each case a short, lasting name",
                 "set.jsonl:5:10: `input`: the user message is empty",
-                "set.jsonl:6:41: case `d`, `meta`: the key `a` stands twice",
+                "set.jsonl:6:42: case `d`, `meta`: the key `a` stands twice",
                 "set.jsonl:6: case `d`, `pass_if`: at least 3 of 2 repeats can never pass\n  hint: raise `repeats` or lower `at_least`",
-                "set.jsonl:7:32: case `e`, `input`: the field stands twice",
-                "set.jsonl:8:1: invalid type: sequence, expected a case, which is a JSON object\n  hint: each line of a golden set is one JSON object",
+                "set.jsonl:7:31: case `e`, `input`: the field stands twice",
+                "set.jsonl:8:1: expected one JSON object\n  hint: each line of a golden set is one JSON object",
             ]
         );
     }

@@ -6,6 +6,7 @@
 mod case_line;
 mod fields;
 mod fingerprint;
+mod grader_specs;
 mod id;
 mod lines;
 mod load;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, fmt, str::FromStr, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::GoldenSet;
-use crate::domain::{Case, Fault, Split, nearest};
+use crate::domain::{Case, Fault, Faults, Split, nearest};
 
 /// How many candidates an error lists.
 const LISTED: usize = 10;
@@ -70,18 +70,17 @@ impl Filter {
 /// The cases that `selection` takes, in the order of the file.
 ///
 /// # Errors
-/// A filter names a field or value that no case has (the nearest that exist are told), or nothing is
-/// left.
-pub fn select(set: &GoldenSet, selection: &Selection) -> Result<Vec<Arc<Case>>, Fault> {
+/// Every filter that names a field or value that no case has (with the nearest that exist), or that
+/// nothing is left.
+pub fn select(set: &GoldenSet, selection: &Selection) -> Result<Vec<Arc<Case>>, Faults> {
     let mut filters = selection.filters.clone();
     if let Some(split) = selection.split {
         // A split of its own narrows further filters on it instead of widening them.
         filters.retain(|filter| filter.field != "split" || filter.value == split.as_str());
         filters.push(Filter { field: "split".to_owned(), value: split.as_str().to_owned() });
     }
-    for filter in &filters {
-        check_exists(set, filter)?;
-    }
+    let unknown: Vec<Fault> = filters.iter().filter_map(|filter| unknown_name(set, filter)).collect();
+    Faults(unknown).none_or(())?;
     let taken: Vec<Arc<Case>> = set
         .cases
         .iter()
@@ -97,16 +96,18 @@ pub fn select(set: &GoldenSet, selection: &Selection) -> Result<Vec<Arc<Case>>, 
         .cloned()
         .collect();
     if taken.is_empty() {
-        return Err(Fault::of_file(&set.path, "the selection leaves no case")
-            .with_hint("loosen a filter or the limit"));
+        let fault = Fault::of_file(&set.path, "the selection leaves no case")
+            .with_hint("loosen a filter or the limit");
+        return Err(fault.into());
     }
     Ok(taken)
 }
 
-fn check_exists(set: &GoldenSet, filter: &Filter) -> Result<(), Fault> {
+/// The fault of a filter that names what no case has.
+fn unknown_name(set: &GoldenSet, filter: &Filter) -> Option<Fault> {
     let values: BTreeSet<&str> = set.cases.iter().filter_map(|case| filter.value_in(case)).collect();
     if values.contains(filter.value.as_str()) {
-        return Ok(());
+        return None;
     }
     let (wrong, message, candidates) = match filter.field.strip_prefix("segment.") {
         Some(key) if values.is_empty() => {
@@ -120,7 +121,7 @@ fn check_exists(set: &GoldenSet, filter: &Filter) -> Result<(), Fault> {
         None if candidates.is_empty() => "no case has any".to_owned(),
         None => format!("there is {}", listed(&candidates)),
     };
-    Err(Fault::of_file(&set.path, message).at(format!("filter `{filter}`")).with_hint(hint))
+    Some(Fault::of_file(&set.path, message).at(format!("filter `{filter}`")).with_hint(hint))
 }
 
 /// The first few candidates, and how many more there are.

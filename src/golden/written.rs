@@ -61,7 +61,8 @@ impl<'de> Deserialize<'de> for WrittenLine<'de> {
     }
 }
 
-/// A JSON value in which no object has the same key twice.
+/// A JSON value in which no object has the same key twice, and no more memory than it fills: a golden
+/// set keeps all of its values.
 pub(super) struct Strict(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Strict {
@@ -114,12 +115,16 @@ impl<'de> Deserialize<'de> for Strict {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Strict, A::Error> {
-                let mut object = Map::new();
+                let mut fields: Vec<(String, Value)> = vec![];
                 while let Some(key) = map.next_key::<String>()? {
+                    let Strict(value) = map.next_value()?;
+                    fields.push((key, value));
+                }
+                let mut object = Map::with_capacity(fields.len());
+                for (key, value) in fields {
                     if object.contains_key(&key) {
                         return Err(de::Error::custom(format_args!("the key `{key}` stands twice")));
                     }
-                    let Strict(value) = map.next_value()?;
                     object.insert(key, value);
                 }
                 Ok(Strict(Value::Object(object)))
@@ -143,7 +148,7 @@ mod tests {
     #[test]
     fn a_repeated_key_inside_a_value_is_an_error() {
         let twice = serde_json::from_str::<Strict>(r#"{"a": {"b": 1, "b": 2}}"#);
-        assert_eq!(twice.err().unwrap().to_string(), "the key `b` stands twice at line 1 column 18");
+        assert_eq!(twice.err().unwrap().to_string(), "the key `b` stands twice at line 1 column 22");
         let Strict(once) = serde_json::from_str(r#"{"a": [true, null, -1, 2.5, "x"]}"#).unwrap();
         assert_eq!(once, serde_json::json!({"a": [true, null, -1, 2.5, "x"]}));
     }

@@ -6,6 +6,7 @@
 
 mod boxed;
 mod cache;
+mod check;
 mod cites;
 mod enumeration;
 mod exact;
@@ -17,6 +18,9 @@ mod grader;
 mod grounded;
 mod json;
 mod number;
+mod number_before;
+mod number_behind;
+mod number_chars;
 mod number_normal;
 mod number_run;
 mod number_text;
@@ -33,6 +37,7 @@ mod testing;
 
 pub use self::{
     cache::GraderCache,
+    check::check_set,
     examples::check_examples,
     grader::{Grader, KINDS, grader_versions},
     verdict::{grade_all, trial_verdict},

@@ -5,8 +5,10 @@
 pub(super) struct Run {
     /// Its value; `None` when its separators make no single number, as in `1.2.3`.
     pub(super) value: Option<f64>,
-    /// The numbers in it: the value, else its groups of digits.
-    pub(super) parts: Vec<f64>,
+    /// Its groups of digits, each as a number.
+    pub(super) groups: Vec<f64>,
+    /// A single comma is read as a decimal one.
+    pub(super) decimal_comma: bool,
 }
 
 /// Reads the digits and single separators that start at `start`, and spaces between groups of three
@@ -42,11 +44,10 @@ pub(super) fn read_run(chars: &[char], start: usize) -> (Run, usize) {
         at = end;
     }
     let value = text.and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
-    let parts = match value {
-        Some(value) => vec![value],
-        None => groups.iter().filter_map(|group| group.parse().ok()).collect(),
-    };
-    (Run { value, parts }, at)
+    let decimal_comma =
+        separators == [','] && value.is_some_and(|value| groups.concat().parse() != Ok(value));
+    let groups = groups.iter().filter_map(|group| group.parse().ok()).collect();
+    (Run { value, groups, decimal_comma }, at)
 }
 
 /// Spaces that separate thousands; the ordinary one is among them.

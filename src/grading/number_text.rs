@@ -10,9 +10,11 @@
 use std::ops::Range;
 
 use super::{
+    number_before::{BeforeKind, look_before},
+    number_behind::{percent_behind, read_behind, scale_behind},
+    number_chars::{is_digit, is_letter, skip_signs_back, skip_spaces, skip_spaces_back, vulgar_fraction},
     number_normal::normalised,
     number_run::{Run, read_run},
-    phrase::is_written_without_spaces,
 };
 
 /// What a token is worth.
@@ -50,61 +52,9 @@ pub(super) struct Numbers {
     pub(super) tokens: Vec<Token>,
 }
 
-/// Words that multiply the number before them.
-const SCALES: [(&str, f64); 25] = [
-    ("hundred", 1e2),
-    ("thousand", 1e3),
-    ("million", 1e6),
-    ("millions", 1e6),
-    ("billion", 1e9),
-    ("billions", 1e9),
-    ("bn", 1e9),
-    ("trillion", 1e12),
-    ("trillions", 1e12),
-    ("tausend", 1e3),
-    ("millionen", 1e6),
-    ("mio", 1e6),
-    ("milliarde", 1e9),
-    ("milliarden", 1e9),
-    ("mrd", 1e9),
-    ("billionen", 1e12),
-    ("mille", 1e3),
-    ("milliard", 1e9),
-    ("milliards", 1e9),
-    ("mil", 1e3),
-    ("millón", 1e6),
-    ("millones", 1e6),
-    ("lakh", 1e5),
-    ("crore", 1e7),
-    ("dozen", 12.0),
-];
-
-/// East Asian digits of scale, glued to the number before them.
-const GLUED_SCALES: [(char, f64); 8] =
-    [('千', 1e3), ('万', 1e4), ('萬', 1e4), ('億', 1e8), ('亿', 1e8), ('천', 1e3), ('만', 1e4), ('억', 1e8)];
-
-const PERCENT_WORDS: [&str; 7] =
-    ["percent", "prozent", "pct", "percents", "pourcent", "por ciento", "per cent"];
-
 /// Currencies by their codes, which may stand right before a number.
 const CURRENCY_CODES: [&str; 12] =
     ["EUR", "USD", "GBP", "CHF", "JPY", "CNY", "INR", "CAD", "AUD", "US", "R", "kr"];
-
-/// TeX commands that show their argument as it is.
-const SHOWING_COMMANDS: [&str; 12] = [
-    "boxed",
-    "fbox",
-    "text",
-    "textbf",
-    "textit",
-    "textrm",
-    "emph",
-    "underline",
-    "mathbf",
-    "mathrm",
-    "mathit",
-    "mbox",
-];
 
 impl Numbers {
     /// The numbers of `text`, in order.
@@ -141,12 +91,15 @@ impl Numbers {
         let is_unit =
             |found: &[char]| found.len() == unit.len() && found.iter().zip(&unit).all(|(a, b)| same(*a, *b));
         let is_part_of_word = |at: Option<&char>| at.is_some_and(|c| is_letter(*c) || c.is_numeric());
-        let after = skip_spaces(&self.chars, token.digits.end);
-        let end = after + unit.len();
-        if end <= self.chars.len()
-            && is_unit(&self.chars[after..end])
-            && !is_part_of_word(self.chars.get(end))
-        {
+        let stands_behind = |digits_end: usize| {
+            let after = skip_spaces(&self.chars, digits_end);
+            let end = after + unit.len();
+            end <= self.chars.len()
+                && is_unit(&self.chars[after..end])
+                && !is_part_of_word(self.chars.get(end))
+        };
+        // Behind the digits, or behind their word of scale: `3 million kg`.
+        if stands_behind(token.digits.end) || stands_behind(token.span.end) {
             return true;
         }
         let before = skip_spaces_back(&self.chars, skip_signs_back(&self.chars, token.digits.start));
@@ -161,45 +114,13 @@ impl Numbers {
     }
 }
 
-/// The one number that is all of `text`, apart from punctuation around it.
+/// The one number that is all of `text`, apart from spaces, quotation marks, math signs and a period.
 pub(super) fn single_number(text: &str) -> Option<Token> {
     let mut numbers = Numbers::of(text);
     let token = numbers.tokens.pop().filter(|_| numbers.tokens.is_empty())?;
     let around = numbers.chars[..token.span.start].iter().chain(&numbers.chars[token.span.end..]);
-    around.clone().all(|c| !c.is_alphanumeric()).then_some(token)
-}
-
-fn is_letter(c: char) -> bool {
-    c.is_alphanumeric() && !c.is_ascii_digit() && !is_written_without_spaces(c)
-}
-
-fn is_space(c: char) -> bool {
-    c.is_whitespace() && !matches!(c, '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}')
-}
-
-fn is_digit(chars: &[char], at: usize) -> bool {
-    chars.get(at).is_some_and(char::is_ascii_digit)
-}
-
-fn skip_spaces(chars: &[char], mut at: usize) -> usize {
-    while chars.get(at).is_some_and(|c| is_space(*c)) {
-        at += 1;
-    }
-    at
-}
-
-fn skip_spaces_back(chars: &[char], mut at: usize) -> usize {
-    while at > 0 && is_space(chars[at - 1]) {
-        at -= 1;
-    }
-    at
-}
-
-fn skip_signs_back(chars: &[char], mut at: usize) -> usize {
-    while at > 0 && matches!(chars[at - 1], '-' | '+' | '–') {
-        at -= 1;
-    }
-    at
+    let is_dressing = |c: &char| c.is_whitespace() || matches!(c, '$' | '.' | '"' | '\'' | '*');
+    around.clone().all(is_dressing).then_some(token)
 }
 
 /// A digit, or the point of `.5` where nothing stands before it.
@@ -208,15 +129,6 @@ fn starts_number(chars: &[char], at: usize) -> bool {
     is_digit(chars, at)
         || (chars[at] == '.' && is_digit(chars, at + 1) && !(at > 0 && closes_something(chars[at - 1])))
         || vulgar_fraction(chars[at]).is_some()
-}
-
-fn vulgar_fraction(c: char) -> Option<f64> {
-    match c {
-        '½' => Some(0.5),
-        '¼' => Some(0.25),
-        '¾' => Some(0.75),
-        _ => None,
-    }
 }
 
 /// Where the word at `start` ends: letters, digits within it, and what joins them in a code
@@ -245,138 +157,23 @@ fn end_of_word(chars: &[char], start: usize) -> usize {
     at
 }
 
-/// What stands before a number and changes it.
-struct Before {
-    start: usize,
-    negative: bool,
-    kind: BeforeKind,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum BeforeKind {
-    Nothing,
-    Bound,
-    Operator,
-}
-
-fn look_before(chars: &[char], digits: usize, previous: Option<&Token>) -> Before {
-    let mut start = digits;
-    let mut negative = false;
-    let mut kind = BeforeKind::Nothing;
-    let (mut signed, mut priced) = (false, false);
-    while start > 0 {
-        let c = chars[start - 1];
-        let earlier = start.checked_sub(2).map(|at| chars[at]);
-        if matches!(c, '-' | '–' | '+') && !signed {
-            if earlier.is_some_and(|c| c.is_alphanumeric() || matches!(c, ')' | ']' | '%' | '°')) {
-                kind = BeforeKind::Operator;
-                break;
-            }
-            if earlier == Some(c) {
-                break; // a dash of two hyphens
-            }
-            negative = matches!(c, '-' | '–');
-            signed = true;
-        } else if is_currency(c) && !priced {
-            priced = true;
-        } else if is_space(c) && !priced && earlier.is_some_and(is_currency) {
-            start -= 1;
-            priced = true;
-        } else {
-            break;
-        }
-        start -= 1;
-    }
-    if kind == BeforeKind::Nothing {
-        kind = kind_before(chars, start, previous);
-    }
-    Before { start, negative, kind }
-}
-
-fn kind_before(chars: &[char], start: usize, previous: Option<&Token>) -> BeforeKind {
-    let at = |index: usize| index.checked_sub(1).map(|index| chars[index]);
-    let closes_operand =
-        |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || matches!(c, ')' | ']' | '}' | '%'));
-    match at(start) {
-        Some('{') if is_hiding_brace(chars, start - 1) => return BeforeKind::Operator,
-        Some('√' | '^' | '±') => return BeforeKind::Operator,
-        Some('_' | '*' | '/' | '×' | '÷' | '·' | '(') if closes_operand(at(start - 1)) => {
-            // `f(3)` and `2(3)` are calls and products; after a word, `(` only opens an aside.
-            let is_product =
-                chars[start - 1] != '(' || at(start - 1).is_some_and(|c| c.is_ascii_digit() || c == ')');
-            if is_product {
-                return BeforeKind::Operator;
-            }
-        }
-        _ => {}
-    }
-    // An operator with spaces around it, after another number on the same line.
-    let operator = skip_spaces_back(chars, start);
-    if let Some('+' | '*' | '/' | '×' | '÷' | '·' | '^' | '-' | '–' | ':') = at(operator) {
-        let left = skip_spaces_back(chars, operator - 1);
-        let spaced = left < operator - 1 && operator < start;
-        if spaced && previous.is_some_and(|previous| previous.span.end == left) {
-            return BeforeKind::Operator;
-        }
-    }
-    let mut behind = start;
-    while let Some(c) = at(behind)
-        && (is_space(c)
-            || matches!(c, '(' | '[' | '{' | '"' | '\'' | '*' | '_' | '`' | '“' | '„' | '«' | '$'))
-    {
-        behind -= 1;
-    }
-    let earlier = at(behind.saturating_sub(1));
-    match at(behind) {
-        Some('<' | '≤' | '≥' | '~' | '≈' | '≠' | '±' | '≲' | '≳' | '≅' | '∼' | '≪' | '≫') => {
-            BeforeKind::Bound
-        }
-        Some('=') if matches!(earlier, Some('<' | '>' | '~' | '≈' | '!' | '≠')) => BeforeKind::Bound,
-        Some('>') if matches!(earlier, Some('-' | '=' | '>' | '–' | '—')) => BeforeKind::Nothing,
-        Some('>') if closes_tag(chars, behind - 1) => BeforeKind::Nothing,
-        Some('>') => BeforeKind::Bound,
-        _ => BeforeKind::Nothing,
-    }
-}
-
-/// Whether the brace at `brace` belongs to an exponent, an index or a TeX command that computes.
-fn is_hiding_brace(chars: &[char], brace: usize) -> bool {
-    let mut name = brace;
-    while name > 0 && chars[name - 1].is_ascii_alphabetic() {
-        name -= 1;
-    }
-    if name == brace {
-        return brace > 0 && matches!(chars[brace - 1], '^' | '_');
-    }
-    let command: String = chars[name..brace].iter().collect();
-    name > 0 && chars[name - 1] == '\\' && !SHOWING_COMMANDS.contains(&command.as_str())
-}
-
-/// Whether the `>` at `close` ends an HTML tag on the same line.
-fn closes_tag(chars: &[char], close: usize) -> bool {
-    let open = chars[..close].iter().rposition(|c| matches!(c, '<' | '>' | '\n'));
-    open.is_some_and(|open| {
-        chars[open] == '<'
-            && chars[open + 1..close].first().is_some_and(|c| c.is_ascii_alphabetic() || *c == '/')
-    })
-}
-
-fn is_currency(c: char) -> bool {
-    matches!(c, '$' | '€' | '£' | '¥' | '¢' | '¤' | '\u{20a0}'..='\u{20c0}' | '฿' | '৳' | '﷼' | '￥' | '￡')
-}
-
 fn read_token(chars: &[char], at: usize, previous: Option<&Token>) -> Token {
-    let before = look_before(chars, at, previous);
+    let before = look_before(chars, at, previous.map(|token| token.span.end));
     let (run, run_end) = match vulgar_fraction(chars[at]) {
-        Some(value) => (Run { value: Some(value), parts: vec![value] }, at + 1),
+        Some(value) => (Run { value: Some(value), groups: vec![value], decimal_comma: false }, at + 1),
         None => read_run(chars, at),
     };
     let sign = if before.negative { -1.0 } else { 1.0 };
     let mut end = run_end;
     let mut digits = at..run_end;
+    // `(2,5)` is a pair or an interval; outside brackets the comma is a decimal one.
+    let is_pair = run.decimal_comma
+        && at.checked_sub(1).is_some_and(|before| matches!(chars[before], '(' | '['))
+        && matches!(chars.get(run_end), Some(')' | ']'));
     let mut reading = match run.value {
+        Some(_) if is_pair => Reading::Compound(run.groups),
         Some(value) => Reading::Plain(sign * value),
-        None => Reading::Compound(run.parts),
+        None => Reading::Compound(run.groups),
     };
     if let Reading::Plain(value) = reading {
         (reading, end) = read_behind(chars, value, end);
@@ -411,111 +208,6 @@ impl Reading {
             Self::Glued(..) | Self::Bound => vec![],
         }
     }
-}
-
-/// What a plain number becomes by what is glued to its end, and where that ends.
-fn read_behind(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
-    let next = chars.get(end + 1).copied();
-    let next_is_digit = is_digit(chars, end + 1);
-    match chars.get(end).copied() {
-        Some('/') if next_is_digit => {
-            let (divisor, divisor_end) = read_run(chars, end + 1);
-            let ends = !chars.get(divisor_end).is_some_and(|c| matches!(c, '/' | '^') || is_letter(*c));
-            match divisor.value {
-                Some(divisor) if ends && divisor != 0.0 => (Reading::Plain(value / divisor), divisor_end),
-                _ => compound(chars, value, end),
-            }
-        }
-        Some('-' | '–' | '—' | ':') if next_is_digit => compound(chars, value, end),
-        Some('-' | '–' | '—') if next.is_some_and(is_currency) && is_digit(chars, end + 2) => {
-            compound(chars, value, end)
-        }
-        Some('+') if next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '(' | '\\' | '$')) => {
-            expression(chars, value, end)
-        }
-        Some('+') => (Reading::Bound, end + 1),
-        Some('*') if next == Some('*') => (Reading::Plain(value), end),
-        Some('*') if next.is_some_and(|c| c.is_alphanumeric() || c == '(') => expression(chars, value, end),
-        Some('^' | '×' | '÷' | '·' | '±' | '√') => expression(chars, value, end),
-        Some('‰') => (Reading::Glued(value, "‰".to_owned()), end + 1),
-        Some(c) if is_letter(c) || (c == '_' && next.is_some_and(char::is_alphanumeric)) => {
-            let mut tail = end;
-            while chars.get(tail).is_some_and(|c| is_letter(*c) || c.is_ascii_digit() || *c == '_') {
-                tail += 1;
-            }
-            (Reading::Glued(value, chars[end..tail].iter().collect()), tail)
-        }
-        Some(c) => match GLUED_SCALES.iter().find(|(scale, _)| *scale == c) {
-            Some((_, scale)) => read_behind(chars, value * scale, end + 1),
-            None => (Reading::Plain(value), end),
-        },
-        None => (Reading::Plain(value), end),
-    }
-}
-
-fn compound(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
-    let (parts, tail) = glued_parts(chars, value, end);
-    (Reading::Compound(parts), tail)
-}
-
-fn expression(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
-    let (parts, tail) = glued_parts(chars, value, end);
-    (Reading::Expression(parts), tail)
-}
-
-/// The numbers in what is glued to a number, up to a space, an equals sign or an angle bracket.
-fn glued_parts(chars: &[char], value: f64, end: usize) -> (Vec<f64>, usize) {
-    let mut parts = vec![value];
-    let mut at = end;
-    let mut last = end;
-    while let Some(&c) = chars.get(at)
-        && !c.is_whitespace()
-        && !matches!(c, '=' | '<' | '>' | '。' | '、' | '，')
-        && !is_written_without_spaces(c)
-    {
-        if c.is_ascii_digit() {
-            let (run, run_end) = read_run(chars, at);
-            parts.extend(run.value);
-            at = run_end;
-        } else {
-            at += 1;
-        }
-        if c.is_alphanumeric() || matches!(c, ')' | '}') {
-            last = at;
-        }
-    }
-    (parts, last.max(end + 1).min(at.max(end + 1)))
-}
-
-/// A word of scale behind the number, and where it ends.
-fn scale_behind(chars: &[char], end: usize) -> Option<(f64, usize)> {
-    let start = if chars.get(end) == Some(&'-') { end + 1 } else { skip_spaces(chars, end) };
-    let (word, word_end) = word_at(chars, start)?;
-    let (_, scale) = SCALES.iter().find(|(scale, _)| *scale == word)?;
-    Some((*scale, word_end))
-}
-
-/// The end of a percent sign or word behind the number.
-fn percent_behind(chars: &[char], end: usize) -> Option<usize> {
-    let start = skip_spaces(chars, end);
-    if chars.get(start) == Some(&'%') {
-        return Some(start + 1);
-    }
-    let (mut word, mut word_end) = word_at(chars, start)?;
-    if matches!(word.as_str(), "per" | "por" | "pour") {
-        let (second, second_end) = word_at(chars, skip_spaces(chars, word_end))?;
-        let joined = if word == "pour" { "" } else { " " };
-        word = format!("{word}{joined}{second}").replace("pourcent", "pourcent");
-        word_end = second_end;
-    }
-    PERCENT_WORDS.contains(&word.as_str()).then_some(word_end)
-}
-
-/// The word that starts here, in lower case, and where it ends.
-fn word_at(chars: &[char], start: usize) -> Option<(String, usize)> {
-    let length = chars[start.min(chars.len())..].iter().take_while(|c| is_letter(**c)).count();
-    let word = chars[start.min(chars.len())..].iter().take(length).flat_map(|c| c.to_lowercase()).collect();
-    (length > 0).then_some((word, start + length))
 }
 
 /// `1 1/2`: a whole number and a proper fraction behind it.
@@ -610,6 +302,7 @@ mod tests {
             ("৪২", 42.0),
             ("a 10-day trial", 10.0),
             ("€6.50/month", 6.5),
+            ("(6,50 €)", 6.5),
             ("20°C", 20.0),
         ] {
             assert_eq!(plain(text), [value], "{text}");
@@ -644,6 +337,8 @@ mod tests {
             "5²",
             "7/14/2026",
             "42_000",
+            "[2,5)",
+            "(2,5)",
         ] {
             assert_eq!(plain(text), Vec::<f64>::new(), "{text}");
             assert_eq!(others(text).len(), 1, "{text}");
@@ -683,6 +378,7 @@ mod tests {
         for (text, unit, has) in [
             ("120 kg.", "kg", true),
             ("120kg", "kg", true),
+            ("3 million kg", "kg", true),
             ("120 kgs", "kg", false),
             ("€57", "€", true),
             ("57 €", "€", true),

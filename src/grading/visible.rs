@@ -24,19 +24,17 @@ pub(super) fn reason(text: &str) -> String {
 }
 
 fn shortened(text: &str, limit: usize) -> String {
+    let is_cut = text.chars().nth(limit).is_some();
     let mut shown = String::new();
-    let mut count = 0;
-    for c in text.chars() {
-        if count >= limit - 1 && text.chars().count() > limit {
-            shown.push('…');
-            break;
-        }
+    for c in text.chars().take(if is_cut { limit - 1 } else { limit }) {
         if is_invisible(c) {
             write!(shown, "{}", c.escape_default()).expect("a string takes every character");
         } else {
             shown.push(c);
         }
-        count += 1;
+    }
+    if is_cut {
+        shown.push('…');
     }
     shown
 }
