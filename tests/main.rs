@@ -1,5 +1,7 @@
 //! The integration tests: one binary, one module a subject.
 
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "in a test a panic is the failure's report")]
+
 mod architecture;
 mod bad_input;
 mod coverage;

@@ -161,8 +161,12 @@ fn no_trial_is_lost_to_server_errors_and_every_attempt_is_recorded() {
         *tried += 1;
         // Every third case fails twice before it is answered.
         let number: usize = text.trim_end_matches('.').rsplit(' ').next().unwrap().parse().unwrap();
-        if number % 3 == 0 && *tried < 3 {
-            return Answer::error(if number % 2 == 0 { 500 } else { 503 }, "server_error", "try again");
+        if number.is_multiple_of(3) && *tried < 3 {
+            return Answer::error(
+                if number.is_multiple_of(2) { 500 } else { 503 },
+                "server_error",
+                "try again",
+            );
         }
         Answer::chat(&text)
     });
@@ -335,7 +339,8 @@ fn spending_never_passes_the_budget_and_the_rest_is_resumable() {
 #[test]
 fn sql_gives_the_scorecards_figures_exactly() {
     let stub = Stub::new(|number, body| {
-        Answer::chat(if number % 3 == 0 { "It is wrong." } else { &right(body) }.to_owned().as_str())
+        let wrong = number.is_multiple_of(3);
+        Answer::chat(&if wrong { "It is wrong.".to_owned() } else { right(body) })
     });
     let text = experiment(&stub.url(), "repeats = 3")
         + "[[price]]\nmodel = \"m\"\neffective_from = 2026-01-01\nsource = \"test\"\n\
@@ -447,5 +452,21 @@ fn filters_limits_and_overrides_choose_what_is_asked() {
     );
     assert_eq!(stub.requests()[0].body["max_tokens"], 7);
     project.caseload(&["run", "e.toml", "--filter", "id=c7"]).exits(0);
-    assert_eq!(stub.count(), 4);
+    assert_eq!(stub.count(), 5);
+}
+
+#[test]
+fn a_429_in_any_shape_is_waited_out_and_costs_no_trial() {
+    let stub = Stub::new(|number, body| {
+        if number % 3 == 2 {
+            let html = Answer { status: 429, body: "<html>slow down</html>".into(), ..Answer::chat("") };
+            return html.header("retry-after-ms", "20");
+        }
+        Answer::chat(&right(body))
+    });
+    let text = experiment(&stub.url(), "") + "retry = { base_delay_ms = 5 }\n";
+    let project = Project::new().with_cases(30).with("e.toml", &text);
+    let card = project.caseload(&["run", "e.toml", "--json"]).exits(0).json();
+    assert_eq!(card["targets"][0]["graded"], 30);
+    assert!(project.sql::<i64>("SELECT count(*) FROM attempt WHERE status = 429") > 5);
 }

@@ -1,7 +1,5 @@
 //! `caseload check`: everything that can be known to fail before a request is sent.
 
-use std::collections::HashMap;
-
 use clap::Args;
 
 use super::{
@@ -12,8 +10,7 @@ use super::{
 };
 use crate::{
     config,
-    domain::{CaseId, Cost, Faults},
-    grading,
+    domain::Cost,
     report::{count, dollars},
 };
 
@@ -33,28 +30,12 @@ pub(super) struct CheckArgs {
 
 /// Does `caseload check`.
 pub(super) fn check(arguments: &CheckArgs) -> Result<ExitStatus, CliError> {
-    let ready = arguments.experiment.read()?;
-    let mut faults = example_faults(&ready);
+    let ready = arguments.experiment.read(true)?;
     if !arguments.no_keys {
-        faults.0.extend(config::missing_keys(&ready.experiment.settings.providers).0);
+        config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     }
-    faults.none_or(())?;
     output::data(&summary(&ready))?;
     Ok(ExitStatus::Success)
-}
-
-/// Graders that their own case's examples contradict.
-fn example_faults(ready: &Ready) -> Faults {
-    let mut faults = Faults::default();
-    let lines: HashMap<&CaseId, usize> =
-        ready.golden.cases.iter().enumerate().map(|(index, case)| (&case.id, index)).collect();
-    for planned in &ready.experiment.cases {
-        let index = lines[&planned.case.id];
-        for message in grading::check_examples(&planned.case, &planned.graders) {
-            faults.0.push(ready.golden.fault(index, "examples", message));
-        }
-    }
-    faults
 }
 
 fn summary(ready: &Ready) -> String {

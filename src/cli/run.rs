@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     config::{self, Experiment, Overrides, Plan},
-    domain::{Cost, Faults, Split},
+    domain::{Cost, Split},
     golden::{self, Filter, GoldenSet, Selection},
     grading,
     store::{NewGrader, NewRun, NewTarget, Store},
@@ -103,13 +103,22 @@ impl ExperimentArgs {
         }
     }
 
-    /// Reads the experiment, its golden set and all else it names; every fault in one go.
-    pub(super) fn read(&self) -> Result<Ready, CliError> {
+    /// Reads the experiment, its golden set and all else it names; every fault in one go. `examples`:
+    /// tests each case's graders against its own examples, too.
+    pub(super) fn read(&self, examples: bool) -> Result<Ready, CliError> {
         let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
         let plan = config::read(&self.experiment, &self.overrides(), today)?;
         let Plan { settings, prices, store } = plan;
-        let golden = golden::load(&settings.golden, &settings.case_defaults())?;
-        let cases = golden::select(&golden, &settings.selection).map_err(Faults::from)?;
+        let (golden, mut faults) = golden::load_sound(&settings.golden, &settings.case_defaults());
+        let found = if examples {
+            grading::check_set(&golden, |_| false)
+        } else {
+            grading::check_graders(&golden, |_| false)
+        };
+        faults.0.extend(found.0);
+        faults.0.sort_by_key(|fault| fault.line);
+        faults.none_or(())?;
+        let cases = golden::select(&golden, &settings.selection)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
         Ok(Ready { experiment, golden, store })
     }
@@ -125,7 +134,7 @@ pub(super) struct Ready {
 
 /// Does `caseload run`.
 pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
-    let ready = arguments.experiment.read()?;
+    let ready = arguments.experiment.read(false)?;
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
     let created = create_run(&mut store, &ready)?;

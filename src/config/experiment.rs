@@ -184,11 +184,6 @@ fn plan_cases(settings: &Settings, cases: Vec<Arc<Case>>, faults: &mut Faults) -
                         .with_hint("name `graders` in the case or, for all, in the experiment");
                     faults.0.push(fault);
                 }
-                for message in graders.iter().filter_map(|grader| grader.check_against(&case)) {
-                    faults
-                        .0
-                        .push(Fault::of_file(&settings.golden, message).at(format!("case `{}`", case.id)));
-                }
                 let repeats = case.repeats.unwrap_or(settings.repeats);
                 planned.push(PlannedCase { case, graders, repeats });
             }

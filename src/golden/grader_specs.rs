@@ -32,20 +32,11 @@ pub(super) fn read_graders(
     let mut graders: Vec<GraderSpec> = Vec::with_capacity(values.len());
     for (index, value) in values.into_iter().enumerate() {
         let path = format!("graders[{index}]");
-        let Some((mut grader, named)) = read_grader(&path, value, defaults, problems) else { continue };
-        let taken = |name: &str| graders.iter().any(|other| other.name.as_str() == name);
-        if taken(grader.name.as_str()) {
-            if named {
-                problems.add(path, format!("the grader `{}` stands twice", grader.name));
-                continue;
-            }
-            // Scores are reported by name: the second `words` of a case is `words-2`.
-            let kind = grader.name.clone();
-            let mut number = 2;
-            while taken(grader.name.as_str()) {
-                grader.name = GraderName::from(format!("{kind}-{number}"));
-                number += 1;
-            }
+        let Some((grader, named)) = read_grader(&path, value, defaults, problems) else { continue };
+        // Unnamed graders of one kind report their scores together, under the kind.
+        if named && graders.iter().any(|other| other.name == grader.name) {
+            problems.add(path, format!("the grader `{}` stands twice", grader.name));
+            continue;
         }
         graders.push(grader);
     }
@@ -133,7 +124,7 @@ mod tests {
             json!(["house", "exact", {"kind": "words", "any": ["a"]}, {"kind": "words", "hard": true}]);
         let graders = read_graders(value, &defaults, &mut problems).unwrap();
         let names: Vec<&str> = graders.iter().map(|grader| grader.name.as_str()).collect();
-        assert_eq!(names, ["house", "exact", "words", "words-2"]);
+        assert_eq!(names, ["house", "exact", "words", "words"]);
         assert_eq!(graders[0], house);
         assert_eq!(Value::Object(graders[2].parameters.clone()), json!({"any": ["a"]}));
         assert!(graders[3].hard);

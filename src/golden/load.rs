@@ -23,9 +23,20 @@ use crate::domain::{Case, CaseId, Fault, Faults};
 /// All faults of the file: an unreadable file or wrong encoding, lines that are not cases, fields that
 /// are unknown or wrong, ids that could be taken for one another, no case at all.
 pub fn load(path: &Path, defaults: &CaseDefaults) -> Result<GoldenSet, Faults> {
+    let (set, faults) = load_sound(path, defaults);
+    faults.none_or(set)
+}
+
+/// Reads the sound lines of the golden set at `path`, and the faults of the others: for whoever has
+/// more to say about the sound ones and wants to tell everything at once.
+pub fn load_sound(path: &Path, defaults: &CaseDefaults) -> (GoldenSet, Faults) {
     match File::open(path) {
-        Ok(file) => read(BufReader::with_capacity(1 << 16, file), path, defaults),
-        Err(error) => Err(Fault::of_file(path, format!("cannot be opened: {error}")).into()),
+        Ok(file) => read_sound(BufReader::with_capacity(1 << 16, file), path, defaults),
+        Err(error) => {
+            let mut set = Building::new(path, defaults);
+            set.faults.push(Fault::of_file(path, format!("cannot be opened: {error}")));
+            set.finish()
+        }
     }
 }
 
@@ -34,9 +45,13 @@ pub fn load(path: &Path, defaults: &CaseDefaults) -> Result<GoldenSet, Faults> {
 /// # Errors
 /// As [`load`].
 pub fn read(reader: impl BufRead, path: &Path, defaults: &CaseDefaults) -> Result<GoldenSet, Faults> {
+    let (set, faults) = read_sound(reader, path, defaults);
+    faults.none_or(set)
+}
+
+fn read_sound(reader: impl BufRead, path: &Path, defaults: &CaseDefaults) -> (GoldenSet, Faults) {
     let mut lines = Lines::new(reader);
-    let mut set =
-        Building { path, defaults, cases: vec![], lines: vec![], ids: HashMap::new(), faults: vec![] };
+    let mut set = Building::new(path, defaults);
     loop {
         let line = match lines.next_line() {
             Ok(Some(line)) => line,
@@ -89,13 +104,17 @@ struct Building<'a> {
     faults: Vec<Fault>,
 }
 
-impl Building<'_> {
+impl<'a> Building<'a> {
+    fn new(path: &'a Path, defaults: &'a CaseDefaults) -> Self {
+        Self { path, defaults, cases: vec![], lines: vec![], ids: HashMap::new(), faults: vec![] }
+    }
+
     /// Whether nothing but blank lines has been seen.
     fn is_first(&self) -> bool {
         self.cases.is_empty() && self.faults.is_empty()
     }
 
-    fn finish(mut self) -> Result<GoldenSet, Faults> {
+    fn finish(mut self) -> (GoldenSet, Faults) {
         if self.is_first() {
             self.faults.push(Fault::of_file(self.path, "the golden set is empty: it has no case"));
         }
@@ -103,7 +122,7 @@ impl Building<'_> {
         self.lines.shrink_to_fit();
         let fingerprint = set_fingerprint(self.cases.iter().map(AsRef::as_ref));
         let set = GoldenSet { path: self.path.to_owned(), cases: self.cases, fingerprint, lines: self.lines };
-        Faults(self.faults).none_or(set)
+        (set, Faults(self.faults))
     }
 
     fn read_line(&mut self, number: usize, text: &str) {

@@ -16,7 +16,7 @@ mod written;
 
 pub use self::{
     fingerprint::{canonical_json, case_fingerprint},
-    load::{load, read},
+    load::{load, load_sound, read},
     select::{Filter, Selection, select},
     set::{CaseDefaults, GoldenSet},
 };

@@ -37,7 +37,7 @@ mod testing;
 
 pub use self::{
     cache::GraderCache,
-    check::check_set,
+    check::{check_graders, check_set},
     examples::check_examples,
     grader::{Grader, KINDS, grader_versions},
     verdict::{grade_all, trial_verdict},

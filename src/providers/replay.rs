@@ -170,7 +170,7 @@ mod tests {
     }
 
     fn check(outputs: &ReplayOutputs, all: &[&str], asked: &[(&str, u32)]) -> String {
-        outputs.check(&ids(all), asked.iter().map(|&(id, repeats)| (id.into(), repeats))).to_string()
+        outputs.check(Some(&ids(all)), asked.iter().map(|&(id, repeats)| (id.into(), repeats))).to_string()
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
              \"model\":\"m-1\",\"usage\":{\"input\":3,\"output\":4}}\n",
         );
         let mut request = request();
-        let replay = Replay { outputs: [(request.target.clone(), outputs)].into() };
+        let replay = Replay { outputs: [(request.target.clone(), Arc::new(outputs))].into() };
 
         assert_eq!(replay.answer(&request), Ok(Reply::answered("a")));
 

@@ -4,6 +4,6 @@ mod project;
 mod stub;
 
 pub use self::{
-    project::{Finished, Project},
+    project::Project,
     stub::{Answer, Stub},
 };

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
@@ -143,9 +143,4 @@ fn case_line(number: usize) -> String {
         "examples": {"pass": [format!("It is right {number}.")], "fail": ["It is wrong."]},
     })
     .to_string()
-}
-
-/// The project's own root.
-pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }
