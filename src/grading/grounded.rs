@@ -20,6 +20,9 @@ pub(super) const VERSION: u32 = 1;
 /// Shorter spans are single words or names, not quotations.
 const SHORTEST: usize = 12;
 
+/// A mark that nothing closes within so many characters opens no quotation.
+const LONGEST: usize = 1000;
+
 #[derive(Debug)]
 pub(super) struct Grounded;
 
@@ -84,8 +87,17 @@ fn closing(inside: &str, open: char) -> Option<usize> {
         '»' => &['«'],
         _ => &['"'],
     };
-    let paragraph = inside.find("\n\n").unwrap_or(inside.len());
-    inside[..paragraph].find(closes)
+    let mut previous = ' ';
+    for (at, c) in inside.char_indices().take(LONGEST) {
+        if closes.contains(&c) {
+            return Some(at);
+        }
+        if c == '\n' && previous == '\n' {
+            return None;
+        }
+        previous = c;
+    }
+    None
 }
 
 fn stands_in(quotation: &str, source: &str) -> bool {
@@ -153,6 +165,7 @@ mod tests {
             let (found, reason) = verdict("grounded", json!({}), answer, &case);
             assert_eq!(found, wanted, "{answer}: {reason}");
         }
+        assert_eq!(verdict("grounded", json!({}), &"“".repeat(5_000), &case).0, Pass);
         let (_, reason) = verdict("grounded", json!({}), "It is \"a lifetime warranty\".", &case);
         assert_eq!(reason, "quotes `a lifetime warranty`, which is in neither input nor context");
     }

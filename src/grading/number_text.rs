@@ -363,6 +363,8 @@ mod tests {
         assert_eq!(plain("12 → 25"), [12.0, 25.0]);
         assert_eq!(plain("after 3, 7 and 12 days"), [3.0, 7.0, 12.0]);
         assert_eq!(plain("in 2019 100 people"), [2019.0, 100.0]);
+        assert_eq!(plain("1. It is 42 (see room B12)."), [1.0, 42.0]);
+        assert_eq!(plain("| 42 | **7** | <td>8</td> | `9` |"), [42.0, 7.0, 8.0, 9.0]);
     }
 
     #[test]
