@@ -176,7 +176,12 @@ mod tests {
         assert_eq!((content.input, content.expected), (second.input, second.expected));
         assert_eq!((content.graders, content.cluster), (second.graders, second.cluster));
         let mut clusters = vec![];
-        store.for_each_case(run.id, |case| Ok::<_, StoreError>(clusters.push(case.cluster))).unwrap();
+        store
+            .for_each_case(run.id, |case| {
+                clusters.push(case.cluster);
+                Ok::<_, StoreError>(())
+            })
+            .unwrap();
         assert_eq!(clusters, ["a", "doc-7"]);
         assert_eq!(store.find_case(run.id, &"z".into()).unwrap(), None);
     }

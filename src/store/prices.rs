@@ -109,7 +109,7 @@ impl Store {
                     cache_write_1h_picodollars, tiers, batch_half
                  FROM price WHERE run = ? ORDER BY model, effective_from",
             )
-            .and_then(|mut statement| statement.query_map([run], |row| price(row))?.collect())
+            .and_then(|mut statement| statement.query_map([run], price)?.collect())
             .map_err(failed_to("read the run's prices"))
     }
 }
