@@ -296,9 +296,8 @@ impl Coordinator {
             lane.exhausted = true;
             return false;
         };
-        if let Some(failure) = lane.queue.target_stopped(planned.target) {
-            let target = self.experiment.targets[planned.target as usize].name.clone();
-            self.note_stop(StopReason::TargetRefused { target, failure });
+        if lane.queue.target_stopped(planned.target).is_some() {
+            self.note_halt(at, planned.target);
             return true;
         }
         let request = self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
@@ -351,6 +350,7 @@ impl Coordinator {
                 for attempt in attempts {
                     self.writer.send(Write::Attempt(Box::new(attempt))).await?;
                 }
+                self.note_halt(flight.queue, flight.planned.target);
                 let provider = self.lanes[flight.queue].name.clone();
                 self.tell(RunEvent::Returned { provider });
                 Ok(())
@@ -438,6 +438,18 @@ impl Coordinator {
 
     fn key(&self, planned: PlannedTrial) -> TrialKey {
         TrialKey { run: self.run, target: planned.target, case: planned.case, repeat: planned.repeat }
+    }
+
+    /// Notes that a lane's queue, or one of its targets, has stopped.
+    fn note_halt(&mut self, lane: usize, target: u32) {
+        let queue = Arc::clone(&self.lanes[lane].queue);
+        if let Some(reason) = queue.stopped() {
+            self.note_stop(reason);
+        }
+        if let Some(failure) = queue.target_stopped(target) {
+            let target = self.experiment.targets[target as usize].name.clone();
+            self.note_stop(StopReason::TargetRefused { target, failure });
+        }
     }
 
     /// Notes why something stopped, once.

@@ -217,9 +217,9 @@ mod tests {
         assert_eq!((content.graders, content.cluster), (second.graders, second.cluster));
         let mut clusters = vec![];
         store
-            .for_each_case::<StoreError>(run.id, |case| {
+            .for_each_case(run.id, |case| {
                 clusters.push(case.cluster);
-                Ok(())
+                Ok::<_, StoreError>(())
             })
             .unwrap();
         assert_eq!(clusters, ["a", "doc-7"]);

@@ -162,9 +162,9 @@ fn a_resume_sees_what_is_done_failed_pending_and_ungraded() {
     assert_eq!(to_grade(ToGrade::All), [(0, "graded".to_owned()), (1, String::new())]);
     let mut failures = vec![];
     store
-        .for_each_failed::<StoreError>(run, |trial| {
+        .for_each_failed(run, |trial| {
             failures.push(trial.failure.to_string());
-            Ok(())
+            Ok::<_, StoreError>(())
         })
         .unwrap();
     assert_eq!(failures, ["timeout: no answer in 60 s"]);

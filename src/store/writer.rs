@@ -28,8 +28,8 @@ use super::{
 };
 use crate::domain::{Attempt, RunStatus, Score, TrialKey, TrialRecord, Verdict};
 
-/// What may wait in the channel before senders wait.
-const CHANNEL: usize = 4_096;
+/// What may wait in the channel before senders wait: about one commit, since answers can be large.
+const CHANNEL: usize = 1_024;
 
 /// The longest transaction, in time.
 const MAX_COMMIT_AGE: Duration = Duration::from_millis(50);
@@ -273,6 +273,10 @@ impl Work {
     /// Writes what is left after an error, each in a transaction of its own. The first error is the
     /// one that is told; others follow from it.
     fn rescue(&mut self, connection: &Connection) {
+        if !connection.is_autocommit() {
+            // A commit failed and left its transaction open.
+            drop(execute(connection, "ROLLBACK"));
+        }
         let Ok(mut inserts) = Inserts::prepare(connection) else { return };
         while let Some(write) = self.next() {
             let mut batch = Batch::default();
