@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    grade,
+    grade, output,
     session::{self, Prepared, Screen},
     store_argument::{StoreArgument, find_run},
 };
@@ -54,8 +54,6 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     grade::grade_stored(store, detail.row.id, &experiment, ToGrade::Ungraded)?;
 
     let mut store = arguments.store.open_to_write()?;
-    let claim = store.claim_run(detail.row.id)?;
-    store.set_status(detail.row.id, RunStatus::Running, None)?;
     let mut plan = session::empty_plan(&experiment);
     let mut failed = 0;
     store.for_each_done::<StoreError>(detail.row.id, |done| {
@@ -71,6 +69,11 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     for (key, made) in store.attempts_of_pending(detail.row.id)? {
         plan.note_attempts(key.target, key.case, key.repeat, made);
     }
+    if plan.pending() == 0 {
+        return finished(&store, &detail, failed, arguments);
+    }
+    store.set_status(detail.row.id, RunStatus::Running, None)?;
+    let claim = store.claim_run(detail.row.id)?;
     let spent = store.spent(detail.row.id)?;
     let prepared = Prepared {
         run: detail.row.id,
@@ -83,6 +86,23 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
         store_path: arguments.store.store.clone(),
     };
     session::work(prepared, store, &arguments.screen)
+}
+
+/// Ends a resume that has nothing to ask: the run stands as it stood, unless its process died before
+/// it could say so.
+fn finished(
+    store: &Store,
+    detail: &RunDetail,
+    failed: u64,
+    arguments: &ResumeArgs,
+) -> Result<ExitStatus, CliError> {
+    let status = if failed > 0 { RunStatus::Incomplete } else { RunStatus::Complete };
+    if detail.row.status != status {
+        store.set_status(detail.row.id, status, None)?;
+    }
+    session::print_scorecard(store, detail.row.id, arguments.screen.json)?;
+    output::note("nothing to ask: every trial has ended");
+    Ok(ExitStatus::of_run(status))
 }
 
 /// Whether a stored trial is asked again.
