@@ -316,6 +316,30 @@ fn the_first_interrupt_finishes_what_flies_and_prints_how_to_go_on() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_second_interrupt_stops_at_once_and_leaves_the_store_sound() {
+    let stub = Stub::new(|_, body| Answer::chat(&right(body)).after(Duration::from_secs(5)));
+    let text = experiment(&stub.url(), "") + "limits = { max_in_flight = 4 }\n";
+    let project = Project::new().with_cases(50).with("e.toml", &text);
+    let mut child = project.start(&["run", "e.toml", "--quiet"]);
+    while stub.count() < 4 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let began = Instant::now();
+    for _ in 0..2 {
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(4), "it waited for what was in flight");
+    assert_eq!(project.sql::<String>("PRAGMA integrity_check"), "ok");
+    // What was in flight may have been paid: it is recorded as cancelled, and asked again.
+    assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE outcome = 'cancelled'"), 4);
+    let card = project.caseload(&["show", "--json"]).exits(0).json();
+    assert_eq!(card["targets"][0]["not_measured"], json!({"cancelled": 4, "pending": 46}));
+}
+
+#[test]
 fn spending_never_passes_the_budget_and_the_rest_is_resumable() {
     let open_cost = AtomicUsize::new(0);
     let stub = Stub::new(move |_, body| {

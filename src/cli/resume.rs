@@ -1,9 +1,6 @@
 //! `caseload resume`: go on with a run.
 
-use std::sync::Arc;
-
 use clap::Args;
-use serde::Deserialize;
 
 use super::{
     error::CliError,
@@ -11,10 +8,11 @@ use super::{
     grade, output,
     session::{self, Prepared, Screen},
     store_argument::{StoreArgument, find_run},
+    stored_experiment::thaw,
 };
 use crate::{
-    config::{self, Experiment, Settings},
-    domain::{Case, ErrorClass, Outcome, Price, RunStatus},
+    config,
+    domain::{ErrorClass, Outcome, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -36,13 +34,6 @@ pub(super) struct ResumeArgs {
 
     #[command(flatten)]
     store: StoreArgument,
-}
-
-/// What a run froze, as the store gives it back.
-#[derive(Debug, Deserialize)]
-struct Frozen {
-    settings: Settings,
-    prices: Vec<Option<Price>>,
 }
 
 /// Does `caseload resume`.
@@ -112,18 +103,4 @@ fn asks_again(done: &DoneTrial, also_own_failures: bool) -> bool {
         Outcome::Failed => also_own_failures || done.failure_class != Some(ErrorClass::ThisTrial),
         Outcome::Answered | Outcome::Truncated | Outcome::Refused | Outcome::Filtered => false,
     }
-}
-
-/// The experiment of a stored run, made ready again from what was frozen.
-pub(super) fn thaw(store: &Store, detail: &RunDetail) -> Result<Experiment, CliError> {
-    let frozen: Frozen = serde_json::from_value(detail.config.clone()).map_err(|error| CliError::Usage {
-        message: format!("the settings of run `{}` cannot be read: {error}", detail.row.name),
-        hint: Some(format!("it was made by caseload {}", detail.tool_version)),
-    })?;
-    let mut cases: Vec<Arc<Case>> = vec![];
-    store.for_each_whole_case::<StoreError>(detail.row.id, |case| {
-        cases.push(Arc::new(case));
-        Ok(())
-    })?;
-    Ok(Experiment::prepare(frozen.settings, frozen.prices, cases, None)?)
 }
