@@ -1,0 +1,19 @@
+//! Two sides compared case by case: what got better, what broke, what it costs, and may it ship.
+//!
+//! A [`Side`] is one target of one run, read from the store or from a committed baseline. Two sides
+//! are paired over the cases that are the same on both, and a [`Comparison`] says what that shows:
+//! data only, in the shape of the JSON output. How it reads on a screen is decided in `report`.
+//!
+//! A is the baseline, B the candidate; every difference is B − A, in fractions.
+
+mod comparison;
+mod side;
+
+pub use self::{
+    comparison::{
+        Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
+        GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,
+        SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
+    },
+    side::{Count, Percentiles, Side, SideCase, SideGrader, SideTotals},
+};
