@@ -10,6 +10,7 @@ mod export;
 mod grade;
 mod init;
 mod output;
+mod own_gates;
 mod progress;
 mod resume;
 mod run;
