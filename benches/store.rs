@@ -72,6 +72,9 @@ fn create(path: &PathBuf, cases: &[Case]) -> (Store, CreatedRun) {
         prices: &[],
         tool_version: "0",
         git_commit: None,
+        store_answers: AnswerKeeping::Full,
+        shard: None,
+        golden_positions: &[],
     };
     let run = store.create_run(&new, cases.iter().map(|case| (case, 1))).expect("a run can be made");
     (store, run)

@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf, sync::Arc};
 
-use crate::domain::RunId;
+use crate::domain::{CaseId, RunId};
 
 /// Why the store could not do what was asked. A store error ends the run: the store is the product.
 #[derive(Debug, thiserror::Error)]
@@ -149,6 +149,16 @@ pub enum StoreError {
     /// A case of a run has no content: the store is damaged.
     #[error("a case's content is missing; the store is damaged")]
     NoContent,
+
+    /// A case of the run was forgotten, so that the run cannot be gone on with.
+    #[error(
+        "case `{case}` of the run was forgotten: it cannot be asked or graded again\n  \
+         hint: `caseload show` and `caseload export` still work; start a new run to ask again"
+    )]
+    Forgotten {
+        /// The case.
+        case: CaseId,
+    },
 
     /// The writer's thread is gone without having said why.
     #[error("the store's writer is gone")]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{CreatedRun, NewGrader, NewRun, NewTarget, Store, StoreError, Write};
 use crate::domain::{
-    AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind, Fingerprint,
+    AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind, Fingerprint,
     GraderSpec, Input, Metered, Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
 };
 
@@ -60,6 +60,9 @@ pub(super) fn create(store: &mut Store, cases: &[Case], repeats: u32) -> Result<
         prices: &[],
         tool_version: "0.1.0",
         git_commit: None,
+        store_answers: AnswerKeeping::Full,
+        shard: None,
+        golden_positions: &[],
     };
     store.create_run(&new, cases.iter().map(|case| (case, repeats)))
 }

@@ -6,19 +6,23 @@
 //! (one row a trial), whole (an answer is committed before it is graded) and honest (NULL is
 //! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
 
+mod answers;
 mod cases;
 mod claim;
 mod columns;
+mod contents;
 mod error;
 mod export;
 mod find;
 mod insert;
 mod migrations;
 mod open;
+mod packed;
 mod prices;
 mod resume;
 mod runs;
 mod schema;
+mod schema_life;
 mod scorecard;
 mod trials;
 mod writer;
