@@ -14,6 +14,7 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod store;
 mod store_argument;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,7 @@ enum Command {
     Show(show::ShowArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -61,6 +63,7 @@ pub fn main() -> ExitStatus {
         Command::Show(arguments) => show::show(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

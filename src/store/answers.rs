@@ -36,9 +36,16 @@ impl<'connection> Answers<'connection> {
         packed: &Packed,
         keeping: AnswerKeeping,
     ) -> rusqlite::Result<Option<i64>> {
-        if packed.bytes == 0 {
-            return Ok(None);
-        }
+        if text.is_empty() { Ok(None) } else { self.row_of(text, packed, keeping).map(Some) }
+    }
+
+    /// The row of that answer, added when it is new.
+    pub(super) fn row_of(
+        &mut self,
+        text: &str,
+        packed: &Packed,
+        keeping: AnswerKeeping,
+    ) -> rusqlite::Result<i64> {
         let (plain, zstd) = match (keeping, &packed.zstd) {
             (AnswerKeeping::Hash, _) => ("", None),
             (AnswerKeeping::Full, Some(zstd)) => ("", Some(zstd.as_slice())),
@@ -49,12 +56,11 @@ impl<'connection> Answers<'connection> {
         match found {
             Some((id, true)) if keeping == AnswerKeeping::Full => {
                 self.fill.execute(params![plain, zstd, id])?;
-                Ok(Some(id))
+                Ok(id)
             }
-            Some((id, _)) => Ok(Some(id)),
+            Some((id, _)) => Ok(id),
             None => {
-                let bytes = i64::try_from(packed.bytes).unwrap_or(i64::MAX);
-                self.add.insert(params![packed.hash, plain, zstd, bytes]).map(Some)
+                self.add.insert(params![packed.hash, plain, zstd, packed.bytes])
             }
         }
     }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 use super::{
     answers::Answers,
     columns::{Binder, Columns, millis},
-    packed::{Packed, pack},
+    packed::Packed,
 };
 use crate::domain::{
     AnswerKeeping, Attempt, AttemptEnd, GraderName, RunStatus, Score, TrialKey, TrialRecord, UnixMillis, Verdict,
@@ -89,7 +89,7 @@ impl<'connection> Inserts<'connection> {
     /// stays, and what came second is listed among its attempts only.
     #[cfg(test)]
     pub(super) fn trial(&mut self, trial: &TrialRecord) -> rusqlite::Result<()> {
-        self.packed_trial(trial, &pack(&trial.answer))
+        self.packed_trial(trial, &super::packed::pack(&trial.answer))
     }
 
     /// The same, its answer packed already.

@@ -20,7 +20,7 @@ pub(super) struct Packed {
     /// The compressed text; `None` when it is stored plain.
     pub(super) zstd: Option<Vec<u8>>,
     /// Its length in bytes.
-    pub(super) bytes: usize,
+    pub(super) bytes: i64,
 }
 
 /// Whether packing the text takes time.
@@ -34,7 +34,12 @@ pub(super) fn pack(text: &str) -> Packed {
         .then(|| zstd::bulk::compress(text.as_bytes(), LEVEL).ok())
         .flatten()
         .filter(|packed| packed.len() < text.len());
-    Packed { hash: hash_of(text), zstd, bytes: text.len() }
+    Packed { hash: hash_of(text), zstd, bytes: length(text) }
+}
+
+/// The length of `text` as SQLite keeps it.
+pub(super) fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
 /// The key under which `text` is found.
@@ -73,7 +78,7 @@ mod tests {
         let zstd = packed.zstd.unwrap();
         assert!(zstd.len() * 10 < long.len());
         assert_eq!(unpack(&zstd).unwrap(), long);
-        assert_eq!(packed.bytes, long.len());
+        assert_eq!(packed.bytes, length(&long));
         assert_eq!(pack("yes").zstd, None);
         assert_ne!(pack("yes").hash, pack("no").hash);
     }
