@@ -8,6 +8,7 @@ mod coverage;
 mod error_rates;
 mod runs;
 mod stats_reference;
+mod store_life;
 mod support;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;

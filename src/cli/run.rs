@@ -149,8 +149,9 @@ fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>
     let cases: Vec<Arc<Case>> =
         selected.iter().filter(|case| shard.holds(case.cluster_or_id())).cloned().collect();
     if cases.is_empty() {
-        let fault = Fault::of_file(&settings.golden, format!("shard {shard} holds no cluster of the selection"))
-            .with_hint("divide it into fewer shards");
+        let fault =
+            Fault::of_file(&settings.golden, format!("shard {shard} holds no cluster of the selection"))
+                .with_hint("divide it into fewer shards");
         return Err(fault.into());
     }
     Ok(cases)

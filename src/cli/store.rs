@@ -21,9 +21,13 @@ pub(super) struct StoreArgs {
 #[derive(Debug, Subcommand)]
 enum StoreCommand {
     Info(InfoArgs),
+    /// Pack old rows, drop what nothing refers to, and give the free space back
+    ///
+    /// No run may be going on. When it fails, as on a full disk, the store is as it was.
     Compact(PlainArgs),
     Backup(BackupArgs),
     Merge(MergeArgs),
+    /// Look for damage, broken references, orphans and texts that are not what was stored
     Check(PlainArgs),
     Forget(ForgetArgs),
 }
@@ -39,8 +43,7 @@ struct InfoArgs {
     store: StoreArgument,
 }
 
-/// `compact`: pack old rows and give free space back; `check`: look for damage, broken references and
-/// orphans
+/// Arguments of a command that needs none but the store.
 #[derive(Debug, Args)]
 struct PlainArgs {
     #[command(flatten)]

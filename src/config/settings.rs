@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     domain::{
-        AnswerKeeping, Cost, Fault, Faults, GraderName, GraderSpec, ModelId, Parameters, PassIf, Price, ProviderName,
-        Shard, TargetName, nearest,
+        AnswerKeeping, Cost, Fault, Faults, GraderName, GraderSpec, ModelId, Parameters, PassIf, Price,
+        ProviderName, Shard, TargetName, nearest,
     },
     golden::{CaseDefaults, Selection},
     providers::{MaxTokensField, SimulatedTarget},

@@ -19,8 +19,7 @@ pub(super) struct Answers<'connection> {
 impl<'connection> Answers<'connection> {
     pub(super) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
         Ok(Self {
-            find: connection
-                .prepare("SELECT id, text = '' AND zstd IS NULL FROM answer WHERE hash = ?")?,
+            find: connection.prepare("SELECT id, text = '' AND zstd IS NULL FROM answer WHERE hash = ?")?,
             add: connection.prepare("INSERT INTO answer (hash, text, zstd, bytes) VALUES (?, ?, ?, ?)")?,
             fill: connection.prepare("UPDATE answer SET text = ?, zstd = ? WHERE id = ?")?,
             drop_unused: connection.prepare(
@@ -59,9 +58,7 @@ impl<'connection> Answers<'connection> {
                 Ok(id)
             }
             Some((id, _)) => Ok(id),
-            None => {
-                self.add.insert(params![packed.hash, plain, zstd, packed.bytes])
-            }
+            None => self.add.insert(params![packed.hash, plain, zstd, packed.bytes]),
         }
     }
 

@@ -65,9 +65,9 @@ fn place(places: &HashMap<i64, i64>, old: i64) -> rusqlite::Result<i64> {
 fn places(parts: &[Part<'_>]) -> rusqlite::Result<Vec<HashMap<i64, i64>>> {
     let mut order: Vec<(i64, usize, i64)> = vec![];
     for (at, part) in parts.iter().enumerate() {
-        let mut cases = part.connection.prepare(
-            "SELECT coalesce(golden_position, position), position FROM run_case WHERE run = ?",
-        )?;
+        let mut cases = part
+            .connection
+            .prepare("SELECT coalesce(golden_position, position), position FROM run_case WHERE run = ?")?;
         let mut rows = cases.query([part.run])?;
         while let Some(row) = rows.next()? {
             order.push((row.get(0)?, at, row.get(1)?));
@@ -83,9 +83,9 @@ fn places(parts: &[Part<'_>]) -> rusqlite::Result<Vec<HashMap<i64, i64>>> {
 
 /// Copies the graders that the run does not have yet; where each stands there.
 fn copy_graders(part: &Part<'_>, to: &Connection, run: i64) -> rusqlite::Result<HashMap<i64, i64>> {
-    let mut theirs = part.connection.prepare(
-        "SELECT position, name, hard, kind, version FROM grader WHERE run = ? ORDER BY position",
-    )?;
+    let mut theirs = part
+        .connection
+        .prepare("SELECT position, name, hard, kind, version FROM grader WHERE run = ? ORDER BY position")?;
     let mut rows = theirs.query([part.run])?;
     let mut places = HashMap::new();
     while let Some(row) = rows.next()? {
@@ -132,9 +132,7 @@ fn copy_cases(
             find.query_row([old], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).map_err(&failed)?;
         let new = contents.id_of(&fingerprint, || match zstd {
             None => Ok(plain),
-            Some(packed) => {
-                unpack(&packed).map_err(|error| failed(rusqlite::Error::from(error)))
-            }
+            Some(packed) => unpack(&packed).map_err(|error| failed(rusqlite::Error::from(error))),
         })?;
         ids.insert(old, new);
     }

@@ -154,8 +154,16 @@ mod tests {
         store.delete_run(first).unwrap();
         assert_eq!(store.list_runs().unwrap().len(), 1);
         for (table, rows) in [
-            ("run", 1), ("target", 2), ("grader", 1), ("run_case", 2), ("case_content", 2), ("trial", 2),
-            ("answer", 2), ("score", 2), ("run_lock", 0), ("pragma_foreign_key_check", 0),
+            ("run", 1),
+            ("target", 2),
+            ("grader", 1),
+            ("run_case", 2),
+            ("case_content", 2),
+            ("trial", 2),
+            ("answer", 2),
+            ("score", 2),
+            ("run_lock", 0),
+            ("pragma_foreign_key_check", 0),
         ] {
             assert_eq!(count(&store, table), rows, "{table}");
         }

@@ -179,8 +179,10 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn run_before(&self, run: &RunRow) -> Result<Option<RunRow>, StoreError> {
-        let query = format!("{RUN_ROW} FROM run WHERE experiment = ? AND id < ? AND deleted_at IS NULL
-             ORDER BY id DESC LIMIT 1");
+        let query = format!(
+            "{RUN_ROW} FROM run WHERE experiment = ? AND id < ? AND deleted_at IS NULL
+             ORDER BY id DESC LIMIT 1"
+        );
         self.connection
             .query_row(&query, params![run.experiment, run.id], |row| run_row(&mut Columns::of(row)))
             .optional()

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::{CreatedRun, NewGrader, NewRun, NewTarget, Store, StoreError, Write};
 use crate::domain::{
-    AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind, Fingerprint,
-    GraderSpec, Input, Metered, Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
+    AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind,
+    Fingerprint, GraderSpec, Input, Metered, Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis,
+    Usage, Verdict,
 };
 
 pub(super) fn case(id: &str) -> Case {

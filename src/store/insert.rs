@@ -10,7 +10,8 @@ use super::{
     packed::Packed,
 };
 use crate::domain::{
-    AnswerKeeping, Attempt, AttemptEnd, GraderName, RunStatus, Score, TrialKey, TrialRecord, UnixMillis, Verdict,
+    AnswerKeeping, Attempt, AttemptEnd, GraderName, RunStatus, Score, TrialKey, TrialRecord, UnixMillis,
+    Verdict,
 };
 
 const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outcome, gradable,
@@ -220,9 +221,10 @@ impl<'connection> Inserts<'connection> {
         if let Some(keeping) = self.keeping.get(&run) {
             return Ok(*keeping);
         }
-        let keeping = self.connection.query_row("SELECT store_answers FROM run WHERE id = ?", [run], |row| {
-            Columns::of(row).name()
-        })?;
+        let keeping =
+            self.connection.query_row("SELECT store_answers FROM run WHERE id = ?", [run], |row| {
+                Columns::of(row).name()
+            })?;
         self.keeping.insert(run, keeping);
         Ok(keeping)
     }

@@ -110,8 +110,10 @@ impl Store {
                     continue;
                 }
                 if !candidate.shards.is_empty() {
-                    let of_name = |other: &Candidate| other.detail.row.experiment == candidate.detail.row.experiment;
-                    let group = groups.iter().position(|group| group.members.iter().all(|m| m.joins(&candidate)));
+                    let of_name =
+                        |other: &Candidate| other.detail.row.experiment == candidate.detail.row.experiment;
+                    let group =
+                        groups.iter().position(|group| group.members.iter().all(|m| m.joins(&candidate)));
                     if let Some(group) = group {
                         groups[group].members.push(candidate);
                         continue;
@@ -122,9 +124,9 @@ impl Store {
                         groups.push(Group { members: vec![here, candidate], name });
                         continue;
                     }
-                    let misfit = known()
-                        .filter(|other| of_name(other) && !other.shards.is_empty())
-                        .find_map(|other| other.why_not(&candidate).map(|why| (other.detail.row.name.clone(), why)));
+                    let misfit = known().filter(|other| of_name(other) && !other.shards.is_empty()).find_map(
+                        |other| other.why_not(&candidate).map(|why| (other.detail.row.name.clone(), why)),
+                    );
                     if let Some((other, why)) = misfit.filter(|_| !renumber) {
                         conflicts.push(format!(
                             "shard {} of `{place}` does not join run `{other}`: {why}",
@@ -136,7 +138,9 @@ impl Store {
                 let taken = known().find(|other| other.detail.row.name == name);
                 match taken {
                     Some(other) if !renumber => {
-                        let why = if other.detail.row.golden_fingerprint == candidate.detail.row.golden_fingerprint {
+                        let why = if other.detail.row.golden_fingerprint
+                            == candidate.detail.row.golden_fingerprint
+                        {
                             "that name is taken by another run"
                         } else {
                             "that name is taken by a run of another golden set"
@@ -253,7 +257,9 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 
 fn shards(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ShardRow>> {
     connection
-        .prepare("SELECT shard, of, created_at, status, stop_reason FROM run_shard WHERE run = ? ORDER BY shard")?
+        .prepare(
+            "SELECT shard, of, created_at, status, stop_reason FROM run_shard WHERE run = ? ORDER BY shard",
+        )?
         .query_map([run], |row| {
             let mut columns = super::columns::Columns::of(row);
             Ok(ShardRow {
@@ -298,19 +304,14 @@ fn write(connection: &Connection, stores: &[Store], group: &Group) -> Result<Mer
 
 /// Copies the run's own row, under a name that is not yet its own.
 fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<i64> {
-    super::copy::copy_rows(
-        part.connection,
-        connection,
-        "run",
-        "id = ?",
-        part.run,
-        &mut |column, value| match column {
+    super::copy::copy_rows(part.connection, connection, "run", "id = ?", part.run, &mut |column, value| {
+        match column {
             "id" => Ok(rusqlite::types::Value::Null),
             "name" => Ok(rusqlite::types::Value::Text("~merging".to_owned())),
             "number" => Ok(rusqlite::types::Value::Integer(-1)),
             _ => Ok(value),
-        },
-    )?;
+        }
+    })?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -343,20 +344,12 @@ fn name_run(
         )?,
     };
     let name = format!("{experiment}-{number}");
-    connection.execute(
-        "UPDATE run SET name = ?, number = ? WHERE id = ?",
-        params![name, number, run],
-    )?;
+    connection.execute("UPDATE run SET name = ?, number = ? WHERE id = ?", params![name, number, run])?;
     Ok(RunId::from(name))
 }
 
 /// Notes the shards and where the joined run stands.
-fn settle(
-    connection: &Connection,
-    run: i64,
-    shards: &[&ShardRow],
-    group: &Group,
-) -> rusqlite::Result<()> {
+fn settle(connection: &Connection, run: i64, shards: &[&ShardRow], group: &Group) -> rusqlite::Result<()> {
     for shard in shards {
         connection.execute(
             "INSERT INTO run_shard (run, shard, of, created_at, status, stop_reason)

@@ -125,9 +125,7 @@ mod tests {
         let (_folder, path) = file_with("");
         drop(Store::open(&path).unwrap());
         let connection = Connection::open(&path).unwrap();
-        connection
-            .execute_batch("PRAGMA user_version = 99; ALTER TABLE run ADD COLUMN mood TEXT;")
-            .unwrap();
+        connection.execute_batch("PRAGMA user_version = 99; ALTER TABLE run ADD COLUMN mood TEXT;").unwrap();
         let store = Store::open_read_only(&path).unwrap();
         assert_eq!(store.newer_version(), Some(99));
         assert!(store.list_runs().unwrap().is_empty());

@@ -92,17 +92,12 @@ impl Store {
         } else {
             Connection::open_with_flags(path, flags)
         };
-        let connection =
-            connection.map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        let connection = connection.map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
         wait_when_busy(&connection)?;
         let newer = match migrations::check(&connection, path) {
             Ok(0) => return Err(StoreError::NotAStore { path: path.to_owned() }),
             Ok(found) if found < migrations::VERSION => {
-                return Err(StoreError::Older {
-                    path: path.to_owned(),
-                    found,
-                    known: migrations::VERSION,
-                });
+                return Err(StoreError::Older { path: path.to_owned(), found, known: migrations::VERSION });
             }
             Ok(_) => None,
             Err(StoreError::Newer { found, .. }) if reads_the_same(&connection) => Some(found),

@@ -60,9 +60,9 @@ impl<'row> Columns<'row, '_> {
         let plain = self.text()?;
         match self.take::<Option<Vec<u8>>>()? {
             None => Ok(Cow::Borrowed(plain)),
-            Some(packed) => unpack(&packed).map(Cow::Owned).map_err(|error| {
-                rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(error))
-            }),
+            Some(packed) => unpack(&packed)
+                .map(Cow::Owned)
+                .map_err(|error| rusqlite::Error::FromSqlConversionFailure(0, Type::Blob, Box::new(error))),
         }
     }
 }

@@ -164,14 +164,12 @@ impl Store {
         let failed = failed_to("read the answers to grade");
         let mut statement = self
             .connection
-            .prepare_cached(
-                &format!(
-                    "SELECT t.run, t.target, t.case_position, t.repeat, t.outcome, a.text, a.zstd
+            .prepare_cached(&format!(
+                "SELECT t.run, t.target, t.case_position, t.repeat, t.outcome, a.text, a.zstd
                      FROM trial t LEFT JOIN answer a ON a.id = t.answer
                      WHERE t.run = ? AND t.gradable = 1 AND (? OR t.verdict IS NULL) AND NOT {NOT_KEPT}
                      ORDER BY t.target, t.case_position, t.repeat"
-                ),
-            )
+            ))
             .map_err(&failed)?;
         let mut rows = statement.query(params![run, which == ToGrade::All]).map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
