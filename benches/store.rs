@@ -13,8 +13,8 @@ use std::{
 
 use caseload::{
     domain::{
-        AnswerSource, Attempt, AttemptEnd, Case, Cost, Examples, Fingerprint, Input, Metered, Outcome,
-        PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
+        AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, Examples, Fingerprint, Input, Metered,
+        Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
     },
     store::{CreatedRun, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };

@@ -88,6 +88,7 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
     let mut forgotten = Forgotten::default();
     let mut runs: Vec<i64> = vec![];
     for row in rows {
+        forget_stop_reasons(connection, row)?;
         forgotten.trials += forget_trials(connection, &tables, row)?;
         connection.execute(
             "UPDATE run_case SET trace_id = NULL WHERE run = ? AND position = ?",
@@ -107,6 +108,27 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
     runs.dedup();
     forgotten.runs = runs.len() as u64;
     Ok(forgotten)
+}
+
+/// Takes what failures of the case said out of the reasons why runs stopped.
+fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
+    let messages: Vec<String> = connection
+        .prepare_cached(
+            "SELECT message FROM attempt WHERE run = ?1 AND case_position = ?2 AND message <> ''
+             UNION SELECT failure_message FROM trial
+             WHERE run = ?1 AND case_position = ?2 AND failure_message <> ''",
+        )?
+        .query_map([row.run, row.position], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    for message in messages {
+        for sql in [
+            "UPDATE run SET stop_reason = replace(stop_reason, ?1, '(forgotten)') WHERE id = ?2",
+            "UPDATE run_shard SET stop_reason = replace(stop_reason, ?1, '(forgotten)') WHERE run = ?2",
+        ] {
+            connection.prepare_cached(sql)?.execute(params![message, row.run])?;
+        }
+    }
+    Ok(())
 }
 
 /// Takes the words out of a case's trials; how many they were.

@@ -37,6 +37,8 @@ mod writer;
 #[cfg(test)]
 mod fixtures;
 #[cfg(test)]
+mod scale_tests;
+#[cfg(test)]
 mod tests;
 
 pub use self::{

@@ -289,7 +289,7 @@ impl Work {
         if self.waiting.is_empty() {
             self.take();
         }
-        self.waiting.pop_front_if(|waiting| !waiting.is_heavy())
+        if self.waiting.front()?.is_heavy() { None } else { self.waiting.pop_front() }
     }
 
     /// Takes what the channel holds now.
