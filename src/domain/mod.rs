@@ -26,7 +26,7 @@ mod trial;
 mod usage;
 
 pub use self::{
-    answer::Reply,
+    answer::{Reply, ReplyLatency},
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     case::{Case, Examples, Source, Split},
