@@ -9,6 +9,7 @@ mod error_rates;
 mod readme;
 mod runs;
 mod stats_reference;
+mod store_life;
 mod support;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;
