@@ -5,6 +5,7 @@
 
 mod answer;
 mod attempt;
+mod begun;
 mod case;
 mod error_class;
 mod event;
@@ -17,6 +18,7 @@ mod money;
 mod outcome;
 mod pass_if;
 mod price;
+mod prompt_cache;
 mod request;
 mod score;
 mod time;
@@ -26,6 +28,7 @@ mod usage;
 pub use self::{
     answer::Reply,
     attempt::{Attempt, AttemptEnd},
+    begun::Begun,
     case::{Case, Examples, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
@@ -38,6 +41,7 @@ pub use self::{
     outcome::Outcome,
     pass_if::PassIf,
     price::{Price, Rates, Tier},
+    prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     request::{Parameters, Prompt, Request},
     score::{Score, Verdict},
     time::UnixMillis,

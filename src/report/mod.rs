@@ -1,5 +1,6 @@
 //! Finished numbers in the forms in which people and machines read them.
 
+mod caching;
 mod format;
 mod measurements;
 mod scorecard;
@@ -7,6 +8,7 @@ mod scorecard_text;
 mod table;
 
 pub use self::{
+    caching::CacheCard,
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},
