@@ -15,6 +15,7 @@ mod serve_mock;
 mod session;
 mod show;
 mod store_argument;
+mod stored_experiment;
 
 use clap::{Parser, Subcommand};
 

@@ -26,7 +26,7 @@ mod trial;
 mod usage;
 
 pub use self::{
-    answer::Reply,
+    answer::{Reply, ReplyLatency},
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
     case::{Case, Examples, Source, Split},
