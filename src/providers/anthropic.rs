@@ -100,12 +100,11 @@ pub fn to_wire(request: &Request) -> Value {
     let mut system = system(request).map(Value::String);
     if let Some(cache) = parameters.cache {
         // The marker stands on the last block that requests share.
-        let within = turns.len().min(request.prompt.cached_messages(cache.at));
-        match within.checked_sub(1).map(|last| &mut turns[last]["content"]).or(system.as_mut()) {
-            Some(block) => {
-                *block = json!([{"type": "text", "text": block, "cache_control": cache_control(cache)}])
-            }
-            None => {}
+        let before = request.prompt.messages.iter().take(request.prompt.cached_messages(cache.at));
+        let within = before.filter(|message| message.role != Role::System).count();
+        if let Some(block) = within.checked_sub(1).map(|last| &mut turns[last]["content"]).or(system.as_mut())
+        {
+            *block = json!([{"type": "text", "text": block, "cache_control": cache_control(cache)}]);
         }
     }
     if let Some(system) = system {

@@ -3,33 +3,19 @@
 //! It sends exactly once. Connections are kept and reused; proxies are taken from the usual
 //! environment variables. What a complete response means is the dialect's to read.
 
-use std::{
-    error::Error,
-    fmt, io, iter,
-    time::{Duration, Instant},
-};
+use std::{error::Error, fmt, io, iter, time::Duration};
 
 use bytes::Bytes;
 use reqwest::{
     Client, Response, Url,
-    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION},
+    header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect, retry,
 };
 use secrecy::SecretString;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::{
-    HttpError, HttpSettings, Secrets,
-    http_settings::without_password,
-    sse::{SseEvent, SseReader},
-    streaming::{Arrived, Step, Streamed},
-};
+use super::{HttpError, HttpSettings, Secrets, http_settings::without_password};
 use crate::domain::{ErrorClass, Failure, FailureKind};
-
-/// How long the end of a response is awaited once its last event has come, so that the connection
-/// can serve the next request.
-const DRAIN: Duration = Duration::from_millis(50);
 
 /// Of an error's body no more than this is read: it holds a sentence.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
@@ -47,9 +33,9 @@ pub struct HttpResponse {
 
 /// The connections to one server.
 pub(super) struct Transport {
-    client: Client,
-    url: Url,
-    max_body_bytes: usize,
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) max_body_bytes: usize,
     secrets: Secrets,
 }
 
@@ -131,82 +117,8 @@ impl Transport {
         Ok(HttpResponse { status: status.as_u16(), headers, body })
     }
 
-    /// Sends `body`, which asks for a stream, and hands each event to `take` as it arrives.
-    ///
-    /// A stream that breaks off is no error here: whether the answer was complete by then is known
-    /// to whoever took its events. The limits of size and of silence hold as for a whole answer;
-    /// comments and pings are signs of life.
-    ///
-    /// # Errors
-    /// As [`post`](Self::post), until the stream begins.
-    pub(super) async fn post_streamed(
-        &self,
-        body: &Value,
-        mut take: impl FnMut(&SseEvent) -> Step,
-    ) -> Result<Arrived, Failure> {
-        let started = Instant::now();
-        let sent = self.client.post(self.url.clone()).json(body).send().await;
-        let mut response = sent.map_err(|error| self.failure(error, None))?;
-        let status = response.status();
-        if status.is_redirection() {
-            return Err(self.redirect(&response));
-        }
-        let mut head =
-            HttpResponse { status: status.as_u16(), headers: response.headers().clone(), body: Bytes::new() };
-        if !status.is_success() {
-            head.body = read_error(response).await;
-            return Ok(Arrived::Whole(head));
-        }
-        if !is_event_stream(&head.headers) {
-            let body = self.read_answer(response).await?;
-            if !looks_like_events(&body) {
-                return Ok(Arrived::Whole(HttpResponse { body, ..head }));
-            }
-            // A stream under a wrong name: its times are lost, its events are not.
-            let mut reader = SseReader::default();
-            reader.push(&body).iter().for_each(|event| {
-                take(event);
-            });
-            whole_end(reader).iter().for_each(|event| {
-                take(event);
-            });
-            return Ok(Arrived::Streamed(Streamed { head, broken: None, first_token_ms: None }));
-        }
-        let mut reader = SseReader::default();
-        let mut first_token_ms = None;
-        let mut received = 0;
-        let mut note = |event: &SseEvent| {
-            let step = take(event);
-            if step == Step::Text && first_token_ms.is_none() {
-                first_token_ms = Some(started.elapsed().as_secs_f64() * 1e3);
-            }
-            step
-        };
-        let broken = loop {
-            let chunk = match response.chunk().await {
-                Ok(Some(chunk)) => chunk,
-                Ok(None) => break None,
-                Err(error) => break Some(self.failure(error, Some(head.status))),
-            };
-            received += chunk.len();
-            if received > self.max_body_bytes {
-                break Some(self.too_large(head.status));
-            }
-            if reader.push(&chunk).iter().any(|event| note(event) == Step::Ended) {
-                // Nothing that still comes matters, but a response read to its end frees the connection.
-                let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-                let _ = tokio::time::timeout(DRAIN, rest).await;
-                return Ok(Arrived::Streamed(Streamed { head, broken: None, first_token_ms }));
-            }
-        };
-        whole_end(reader).iter().for_each(|event| {
-            note(event);
-        });
-        Ok(Arrived::Streamed(Streamed { head, broken, first_token_ms }))
-    }
-
     /// A whole answer, or the reason why it is not whole.
-    async fn read_answer(&self, mut response: Response) -> Result<Bytes, Failure> {
+    pub(super) async fn read_answer(&self, mut response: Response) -> Result<Bytes, Failure> {
         let status = response.status().as_u16();
         if response.content_length().is_some_and(|length| length > self.max_body_bytes as u64) {
             return Err(self.too_large(status));
@@ -221,7 +133,7 @@ impl Transport {
         Ok(body.into())
     }
 
-    fn too_large(&self, status: u16) -> Failure {
+    pub(super) fn too_large(&self, status: u16) -> Failure {
         Failure {
             status: Some(status),
             may_be_billed: true,
@@ -233,7 +145,7 @@ impl Transport {
         }
     }
 
-    fn redirect(&self, response: &Response) -> Failure {
+    pub(super) fn redirect(&self, response: &Response) -> Failure {
         let to = response
             .headers()
             .get(LOCATION)
@@ -250,7 +162,7 @@ impl Transport {
     }
 
     /// What a transport error means. `status` is there when the response had begun.
-    fn failure(&self, error: reqwest::Error, status: Option<u16>) -> Failure {
+    pub(super) fn failure(&self, error: reqwest::Error, status: Option<u16>) -> Failure {
         let error = error.without_url();
         let message = self.secrets.hide(&chain(&error));
         let (class, kind, may_be_billed) = if error.is_builder() {
@@ -267,26 +179,8 @@ impl Transport {
     }
 }
 
-/// Whether the response says that it is an event stream.
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    kind.trim_start().to_ascii_lowercase().starts_with("text/event-stream")
-}
-
-/// Whether a body is an event stream whatever it is called.
-fn looks_like_events(body: &[u8]) -> bool {
-    let text = body.trim_ascii_start();
-    [b"data:".as_slice(), b"event:", b":"].iter().any(|start| text.starts_with(start))
-}
-
-/// The last event of a stream that left out the blank line behind it, unless it was cut.
-fn whole_end(reader: SseReader) -> Option<SseEvent> {
-    let is_whole = |data: &str| data == "[DONE]" || serde_json::from_str::<IgnoredAny>(data).is_ok();
-    reader.finish().filter(|event| is_whole(&event.data))
-}
-
 /// As much of an error's body as arrives: the status alone already says most.
-async fn read_error(mut response: Response) -> Bytes {
+pub(super) async fn read_error(mut response: Response) -> Bytes {
     let mut body = vec![];
     while body.len() < MAX_ERROR_BODY_BYTES
         && let Ok(Some(chunk)) = response.chunk().await

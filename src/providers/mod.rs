@@ -12,6 +12,7 @@ pub mod error_body;
 pub mod estimate_tokens;
 pub mod http;
 mod http_settings;
+mod http_stream;
 pub mod limit_headers;
 pub mod openai;
 pub mod openai_stream;

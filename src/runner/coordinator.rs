@@ -380,11 +380,13 @@ impl Coordinator {
     /// Lets those go that wait for the prefix of a trial that ended, or another one lead.
     fn note_warmth(&mut self, flight: &Flight) {
         let Some(prefix) = flight.prefix else { return };
-        let warm_up = &mut self.lanes[flight.queue].warm_up;
+        let Lane { queue, warm_up, .. } = &mut self.lanes[flight.queue];
+        let target = flight.planned.target;
+        let has_stopped = queue.stopped().is_some() || queue.target_stopped(target).is_some();
         match &flight.settlement {
             Settlement::Ended(settled) if settled.reply.is_some() => warm_up.warmed(prefix),
-            Settlement::Ended(_) => warm_up.failed(prefix, flight.planned),
-            Settlement::Returned { .. } => warm_up.forget_target(flight.planned.target),
+            Settlement::Returned { .. } if has_stopped => warm_up.forget_target(target),
+            Settlement::Ended(_) | Settlement::Returned { .. } => warm_up.failed(prefix, flight.planned),
         }
     }
 
