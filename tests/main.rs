@@ -7,6 +7,7 @@ mod bad_input;
 mod caching;
 mod coverage;
 mod error_rates;
+mod money;
 mod readme;
 mod runs;
 mod stats_reference;

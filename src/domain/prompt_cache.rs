@@ -66,7 +66,7 @@ pub struct PromptCache {
 }
 
 impl Prompt {
-    /// How many messages stand within the cached part, and whether there is any text in it.
+    /// How many messages stand within the part up to `at`, beside the system prompt.
     pub fn cached_messages(&self, at: CachePoint) -> usize {
         match at {
             CachePoint::System => 0,
@@ -87,16 +87,16 @@ impl Prompt {
             Role::User => "user",
             Role::Assistant => "assistant",
         };
-        let mut text = vec![];
+        let mut hasher = blake3::Hasher::new();
         let parts = [("model", model.as_str()), ("system", system)];
         let turns = turns.iter().map(|turn| (role(turn.role), turn.content.as_str()));
         for (name, part) in parts.into_iter().chain(turns) {
             // Lengths keep neighbours apart: `ab` + `c` is not `a` + `bc`.
-            text.extend_from_slice(name.as_bytes());
-            text.extend_from_slice(&(part.len() as u64).to_le_bytes());
-            text.extend_from_slice(part.as_bytes());
+            hasher.update(name.as_bytes());
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
         }
-        Some(Fingerprint::of(&text))
+        Some(Fingerprint::from(*hasher.finalize().as_bytes()))
     }
 }
 

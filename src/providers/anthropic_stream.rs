@@ -247,6 +247,42 @@ mod tests {
         assert_eq!(reply.metered, usage.into());
     }
 
+    #[test]
+    fn tool_input_and_thinking_are_no_text() {
+        let block = |index: u8, kind: &str| json!({"type": "content_block_start", "index": index, "content_block": {"type": kind, "data": "c2ln"}});
+        let part = |kind: &str, field: &str, value: &str| json!({"type": "content_block_delta", "index": 1, "delta": {"type": kind, field: value}});
+        let events = [
+            start(json!({"input_tokens": 380, "output_tokens": 4})),
+            block(0, "redacted_thinking"),
+            json!({"type": "content_block_stop", "index": 0}),
+            text("I will look it up."),
+            block(2, "tool_use"),
+            part("input_json_delta", "partial_json", "{\"city\":"),
+            part("input_json_delta", "partial_json", "\"Riga\"}"),
+            part("signature_delta", "signature", "c2ln"),
+            part("citations_delta", "citation", "[1]"),
+            delta("tool_use", json!({"output_tokens": 61})),
+            stop(),
+        ];
+        let reply = read(&events).unwrap();
+        assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "I will look it up."));
+        assert_eq!(reply.stop_reason.as_deref(), Some("tool_use"));
+        assert_eq!(reply.metered.usage.unwrap().output, 61);
+    }
+
+    #[test]
+    fn a_split_by_lifetime_holds_as_long_as_its_sum_does() {
+        let first = json!({"input_tokens": 8, "output_tokens": 1, "cache_creation_input_tokens": 70,
+            "cache_creation": {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 70}});
+        let same = delta("end_turn", json!({"output_tokens": 2, "cache_creation_input_tokens": 70}));
+        let metered = read(&[start(first.clone()), same, stop()]).unwrap().metered;
+        assert_eq!((metered.usage.unwrap().cache_write_1h, metered.flag), (70, None));
+        let grown = delta("end_turn", json!({"output_tokens": 2, "cache_creation_input_tokens": 90}));
+        let metered = read(&[start(first), grown, stop()]).unwrap().metered;
+        assert_eq!(metered.usage.unwrap().cache_write_5m, 90);
+        assert_eq!(metered.flag, Some(UsageFlag::LifetimeAssumed));
+    }
+
     /// tensorzero issue 5481, agent-framework issue 7143 and ccusage issue 938 added the two up.
     #[test]
     fn a_later_usage_replaces_the_earlier_one() {
