@@ -7,8 +7,10 @@ mod bad_input;
 mod compare;
 mod coverage;
 mod error_rates;
+mod readme;
 mod runs;
 mod stats_reference;
+mod store_life;
 mod support;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;

@@ -4,6 +4,7 @@
 //! it stands on a floor above.
 
 mod answer;
+mod answer_keeping;
 mod attempt;
 mod case;
 mod error_class;
@@ -19,12 +20,14 @@ mod pass_if;
 mod price;
 mod request;
 mod score;
+mod shard;
 mod time;
 mod trial;
 mod usage;
 
 pub use self::{
-    answer::Reply,
+    answer::{Reply, ReplyLatency},
+    answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     case::{Case, Examples, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
@@ -40,6 +43,7 @@ pub use self::{
     price::{Price, Rates, Tier},
     request::{Parameters, Prompt, Request},
     score::{Score, Verdict},
+    shard::Shard,
     time::UnixMillis,
     trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},
     usage::{Metered, Usage, UsageFlag},
