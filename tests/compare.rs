@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     experiment,
-    support::{Answer, Finished, Project, Stub},
+    support::{Answer, Project, Stub},
 };
 
 /// Answers each question right unless its number is among `wrong` for the model that is asked.
@@ -136,8 +136,8 @@ fn what_cannot_be_compared_is_told_with_a_remedy() {
     let stub = stub(|_, _| false);
     let project = Project::new().with_cases(4).with("e.toml", &two_targets(&stub.url(), ""));
     project.caseload(&["run", "e.toml"]).exits(0);
-    let told = |arguments: &[&str], text: &str| -> Finished {
-        project.caseload(&[&["compare"], arguments].concat()).exits(2).stderr_has(text)
+    let told = |arguments: &[&str], text: &str| {
+        project.caseload(&[&["compare"], arguments].concat()).exits(2).stderr_has(text);
     };
     told(&["latest", "latest:u"], "name one: `test-1:t`, `test-1:u`");
     told(&["latest:x", "latest:u"], "it has `test-1:t`, `test-1:u`");
