@@ -234,7 +234,12 @@ fn signed_text(shown: Shown, text: impl Fn(f64) -> String) -> String {
 }
 
 fn dollar_text(usd: f64) -> String {
-    if usd < 0.01 { format!("${usd:.6}") } else { format!("${usd:.4}") }
+    match usd {
+        // Half a millionth of a dollar is still a price.
+        _ if usd > 0.0 && usd < 0.0001 => format!("${usd:.9}"),
+        _ if usd < 0.01 => format!("${usd:.6}"),
+        _ => format!("${usd:.4}"),
+    }
 }
 
 fn tokens(shown: Shown) -> String {
