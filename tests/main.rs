@@ -5,6 +5,7 @@
 mod architecture;
 mod bad_input;
 mod caching;
+mod compare;
 mod coverage;
 mod error_rates;
 mod money;
