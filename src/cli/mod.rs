@@ -3,7 +3,9 @@
 mod check;
 mod error;
 mod exit_status;
+mod experiment_argument;
 mod export;
+mod flaky;
 mod grade;
 mod init;
 mod output;
@@ -15,6 +17,7 @@ mod serve_mock;
 mod session;
 mod show;
 mod store_argument;
+mod trend;
 
 use clap::{Parser, Subcommand};
 
@@ -45,6 +48,8 @@ enum Command {
     Show(show::ShowArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Trend(trend::TrendArgs),
+    Flaky(flaky::FlakyArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -61,6 +66,8 @@ pub fn main() -> ExitStatus {
         Command::Show(arguments) => show::show(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Trend(arguments) => trend::trend(&arguments),
+        Command::Flaky(arguments) => flaky::flaky(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

@@ -5,6 +5,7 @@ mod measurements;
 mod scorecard;
 mod scorecard_text;
 mod table;
+mod trend_text;
 
 pub use self::{
     format::{count, dollars, duration, milliseconds, percent, visible},
@@ -12,4 +13,5 @@ pub use self::{
     scorecard::{Rate, Scorecard, Slice, TargetCard},
     scorecard_text::scorecard_text,
     table::Table,
+    trend_text::{flaky_text, trend_text},
 };

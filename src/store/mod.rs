@@ -12,6 +12,7 @@ mod columns;
 mod error;
 mod export;
 mod find;
+mod history;
 mod insert;
 mod migrations;
 mod open;
@@ -34,6 +35,7 @@ pub use self::{
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
+    history::Returned,
     open::Store,
     resume::{DoneTrial, FailedTrial, ToGrade},
     runs::{CreatedRun, NewGrader, NewRun, NewTarget},
