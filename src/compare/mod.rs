@@ -1,11 +1,26 @@
-//! Runs held against each other: over time, case by case.
+//! Two sides compared case by case: what got better, what broke, what it costs, and may it ship.
+//!
+//! A [`Side`] is one target of one run, read from the store or from a committed baseline. Two sides
+//! are paired over the cases that are the same on both, and a [`Comparison`] says what that shows:
+//! data only, in the shape of the JSON output. How it reads on a screen is decided in `report`.
+//! A [`History`] is one target over many runs: [`trend_target`] and [`flaky_target`] look at that.
+//!
+//! A is the baseline, B the candidate; every difference is B − A, in fractions.
 
+mod comparison;
 mod flaky;
 mod history;
+mod side;
 mod trend;
 
 pub use self::{
+    comparison::{
+        Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
+        GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,
+        SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
+    },
     flaky::{FlakyCase, FlakyLedger, FlakyTarget, Steadiness, flaky_target},
     history::{CaseCounts, History, HistoryCase, HistoryRun},
+    side::{Count, Percentiles, Side, SideCase, SideGrader, SideTotals},
     trend::{Change, ChangeKind, ChangePoint, Share, TrendRun, TrendTarget, trend_target},
 };
