@@ -7,18 +7,22 @@
 //!
 //! A is the baseline, B the candidate; every difference is B − A, in fractions.
 
+mod answers;
 mod comparison;
+mod confirm;
 mod flaky;
 mod history;
 mod side;
 mod trend;
 
 pub use self::{
+    answers::{FlipAnswers, flip_answers},
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
         GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,
         SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
     },
+    confirm::{ConfirmedFlip, Flipped, FreshCase, judge_fresh},
     flaky::{FlakyCase, FlakyLedger, FlakyTarget, Steadiness, flaky_target},
     history::{CaseCounts, History, HistoryCase, HistoryRun},
     side::{Count, Percentiles, Side, SideCase, SideGrader, SideTotals},

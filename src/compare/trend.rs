@@ -220,12 +220,9 @@ fn marks(before: &HistoryRun, run: &HistoryRun) -> Vec<Change> {
     let mut marks = vec![];
     let mut mark = |kind, what: String| marks.push(Change { kind, what });
     if (&before.model, &before.provider) != (&run.model, &run.provider) {
+        let same_account = before.provider == run.provider;
         let name = |run: &HistoryRun| {
-            if before.provider == run.provider && before.model != run.model {
-                run.model.clone()
-            } else {
-                format!("{} at {}", run.model, run.provider)
-            }
+            if same_account { run.model.clone() } else { format!("{} at {}", run.model, run.provider) }
         };
         mark(ChangeKind::Model, format!("{} -> {}", name(before), name(run)));
     }
@@ -296,7 +293,7 @@ fn change_point(history: &History, labels: &[u32], runs: &[TrendRun]) -> Option<
             later[counts.case].add(counts, -1.0);
         }
         let Some(split) = split(&earlier, &later, labels) else { continue };
-        if best.as_ref().is_none_or(|(_, best)| split.p < best.p) {
+        if best.as_ref().is_none_or(|(_, best)| (split.p, split.p_t) < (best.p, best.p_t)) {
             best = Some((at, split));
         }
     }
@@ -341,7 +338,10 @@ struct Split {
     before: f64,
     after: f64,
     cases: usize,
+    /// The p value of the split.
     p: f64,
+    /// That of the t test alone, which tells splits apart whose sign tests are equal.
+    p_t: f64,
 }
 
 /// The test of one split; `None` when the two sides share no case.
@@ -370,7 +370,7 @@ fn split(earlier: &[Sum], later: &[Sum], labels: &[u32]) -> Option<Split> {
     let p_t = mean.t_test().map_or(0.0, |(_, p)| p);
     #[expect(clippy::cast_precision_loss, reason = "sets are far below 2^52 cases")]
     let n = differences.len() as f64;
-    Some(Split { before: before / n, after: after / n, cases: differences.len(), p: p_sign.max(p_t) })
+    Some(Split { before: before / n, after: after / n, cases: differences.len(), p: p_sign.max(p_t), p_t })
 }
 
 #[cfg(test)]

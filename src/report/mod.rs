@@ -1,5 +1,11 @@
 //! Finished numbers in the forms in which people and machines read them.
 
+mod comparison_csv;
+#[cfg(test)]
+mod comparison_fixture;
+mod comparison_github;
+mod comparison_junit;
+mod comparison_markdown;
 mod format;
 mod measurements;
 mod scorecard;
@@ -8,6 +14,10 @@ mod table;
 mod trend_text;
 
 pub use self::{
+    comparison_csv::comparison_csv,
+    comparison_github::comparison_github,
+    comparison_junit::comparison_junit,
+    comparison_markdown::comparison_markdown,
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},
