@@ -305,8 +305,9 @@ fn code(text: &str, width: usize) -> String {
     }
     let longest = line.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A span that begins or ends with a backtick or a space needs one more, which is not shown.
-    format!("{fence} {line} {fence}")
+    // A span that begins or ends with a backtick or a space needs one more space, which is not shown.
+    let space = if line.starts_with(['`', ' ']) || line.ends_with(['`', ' ']) { " " } else { "" };
+    format!("{fence}{space}{line}{space}{fence}")
 }
 
 /// The same within a table, where a bar would end the cell, escaped or not.

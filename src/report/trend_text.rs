@@ -11,6 +11,9 @@ use crate::compare::{ChangePoint, FlakyCase, FlakyLedger, FlakyTarget, Change, S
 /// Longest text of a mark on one line.
 const MARK_WIDTH: usize = 64;
 
+/// Longest name of a run.
+const RUN_WIDTH: usize = 18;
+
 /// Longest id of a case in the ledger's table.
 const ID_WIDTH: usize = 36;
 
@@ -36,13 +39,13 @@ fn plural(number: usize) -> &'static str {
 
 fn run_table(target: &TrendTarget) -> String {
     let headings =
-        ["run", "began (UTC)", "pass rate", "95 % interval", "not measured", "cost", "p50", "p95", "changed"];
+        ["run", "began (UTC)", "pass rate", "95 % interval", "missing", "cost", "p50", "p95", ""];
     let mut table = Table::new(0, headings).left(&[1, 8]);
     for run in &target.runs {
         let rate = run.pass_rate.as_ref();
         let milliseconds = |value: Option<f64>| value.map(milliseconds).unwrap_or_else(|| "–".to_owned());
         table.row([
-            shortened(&run.run, 24),
+            shortened(&run.run, RUN_WIDTH),
             run.created_at.chars().take(16).collect::<String>().replace('T', " ").split_off(2),
             rate.map_or_else(|| "–".to_owned(), |rate| percent(rate.point)),
             rate.map(|rate| interval(rate.low, rate.high)).unwrap_or_default(),
@@ -78,7 +81,7 @@ fn marks(target: &TrendTarget) -> String {
     let mut table = Table::new(2, ["changed at", "what", "from -> to"]).left(&[1, 2]);
     for run in &target.runs {
         for Change { kind, what } in &run.changed {
-            table.row([shortened(&run.run, 24), kind.as_str().to_owned(), shortened(what, MARK_WIDTH)]);
+            table.row([shortened(&run.run, RUN_WIDTH), kind.as_str().to_owned(), shortened(what, MARK_WIDTH)]);
         }
     }
     if !table.is_empty() {
