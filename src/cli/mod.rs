@@ -18,6 +18,7 @@ mod session;
 mod show;
 mod store_argument;
 mod trend;
+mod stored_experiment;
 
 use clap::{Parser, Subcommand};
 
