@@ -8,6 +8,7 @@
 //! A is the baseline, B the candidate; every difference is B − A, in fractions.
 
 mod answers;
+mod case_change;
 mod comparison;
 mod confirm;
 mod flaky;
@@ -17,6 +18,7 @@ mod trend;
 
 pub use self::{
     answers::{FlipAnswers, flip_answers},
+    case_change::{CaseChange, side_by_side},
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
         GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,

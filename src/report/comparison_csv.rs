@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    compare::{Comparison, Count, FlipAnswers, FlipRow, Side, SideCase},
+    compare::{CaseChange, Comparison, Count, FlipAnswers, FlipRow, Side, SideCase, side_by_side},
     domain::CaseId,
 };
 
@@ -29,36 +29,6 @@ const COLUMNS: [&str; 17] = [
     "reason_text",
 ];
 
-/// How a case stands on the two sides.
-pub(super) fn change(baseline: Option<&SideCase>, candidate: Option<&SideCase>) -> &'static str {
-    let (baseline, candidate) = match (baseline, candidate) {
-        (None, _) => return "new",
-        (_, None) => return "gone",
-        (Some(baseline), Some(candidate)) => (baseline, candidate),
-    };
-    if baseline.fingerprint != candidate.fingerprint {
-        return "changed";
-    }
-    match (baseline.verdict(), candidate.verdict()) {
-        (Some(true), Some(true)) => "still passes",
-        (Some(false), Some(false)) => "still fails",
-        (Some(true), Some(false)) => "broke",
-        (Some(false), Some(true)) => "fixed",
-        _ => "not measured",
-    }
-}
-
-/// The cases of both sides: the candidate's in its order, then those that are gone.
-pub(super) fn cases<'a>(sides: [&'a Side; 2]) -> Vec<(Option<&'a SideCase>, Option<&'a SideCase>)> {
-    let by_id = |side: &'a Side| -> HashMap<&'a CaseId, &'a SideCase> {
-        side.cases.iter().map(|case| (&case.id, case)).collect()
-    };
-    let (baseline, candidate) = (by_id(sides[0]), by_id(sides[1]));
-    let present = sides[1].cases.iter().map(|case| (baseline.get(&case.id).copied(), Some(case)));
-    let gone = sides[0].cases.iter().filter(|case| !candidate.contains_key(&case.id));
-    present.chain(gone.map(|case| (Some(case), None))).collect()
-}
-
 /// A comparison as CSV, with a heading.
 ///
 /// # Panics
@@ -72,7 +42,7 @@ pub fn comparison_csv(
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(vec![]);
     let mut write = |row: [String; COLUMNS.len()]| writer.write_record(row).expect("memory can be written");
     write(COLUMNS.map(ToOwned::to_owned));
-    for (baseline, candidate) in cases(sides) {
+    for (baseline, candidate) in side_by_side(sides) {
         let case = candidate.or(baseline).expect("a case is on one side at least");
         let flip = flips.get(&case.id);
         let answers = answers.get(&case.id);
@@ -85,7 +55,7 @@ pub fn comparison_csv(
             text(&case.cluster),
             case.split.map(|split| split.as_str().to_owned()).unwrap_or_default(),
             case.weight.to_string(),
-            change(baseline, candidate).to_owned(),
+            CaseChange::of(baseline, candidate).as_str().to_owned(),
             count(baseline, |count| count.passes),
             count(baseline, |count| count.measured),
             count(candidate, |count| count.passes),

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{
-    comparison_csv::{cases, change},
-    format::visible,
-};
+use super::format::visible;
 use crate::{
-    compare::{Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side},
+    compare::{CaseChange, Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side, side_by_side},
     domain::CaseId,
 };
 
@@ -46,16 +43,16 @@ pub fn comparison_junit(
     }
     let flips: HashMap<&CaseId, &FlipRow> = comparison.flips.rows.iter().map(|row| (&row.id, row)).collect();
     let mut suite = TestSuite::new(name.clone());
-    suite.add_test_cases(cases(sides).into_iter().map(|(before, after)| {
+    suite.add_test_cases(side_by_side(sides).into_iter().map(|(before, after)| {
         let case = after.or(before).expect("a case is on one side at least");
-        let status = match change(before, after) {
-            "broke" => broke(flips.get(&case.id).copied(), answers.get(&case.id)),
-            "still passes" | "fixed" => TestCaseStatus::success(),
-            "still fails" => skipped("fails on both sides"),
-            "new" => skipped("new: not on the baseline's side"),
-            "gone" => skipped("gone: not on the candidate's side"),
-            "changed" => skipped("changed between the sides"),
-            _ => skipped("not measured on a side"),
+        let status = match CaseChange::of(before, after) {
+            CaseChange::Broke => broke(flips.get(&case.id).copied(), answers.get(&case.id)),
+            CaseChange::StillPasses | CaseChange::Fixed => TestCaseStatus::success(),
+            CaseChange::StillFails => skipped("fails on both sides"),
+            CaseChange::New => skipped("new: not on the baseline's side"),
+            CaseChange::Gone => skipped("gone: not on the candidate's side"),
+            CaseChange::Changed => skipped("changed between the sides"),
+            CaseChange::NotMeasured => skipped("not measured on a side"),
         };
         test_case(case.id.as_str(), &case.cluster, status)
     }));

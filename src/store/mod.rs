@@ -9,6 +9,7 @@
 mod cases;
 mod claim;
 mod columns;
+mod confirmation;
 mod error;
 mod export;
 mod find;
@@ -32,6 +33,7 @@ mod tests;
 pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
+    confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
