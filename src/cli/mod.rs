@@ -1,6 +1,7 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
 mod check;
+mod confirm;
 mod error;
 mod exit_status;
 mod experiment_argument;
@@ -17,8 +18,8 @@ mod serve_mock;
 mod session;
 mod show;
 mod store_argument;
-mod trend;
 mod stored_experiment;
+mod trend;
 
 use clap::{Parser, Subcommand};
 
@@ -49,6 +50,7 @@ enum Command {
     Show(show::ShowArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Confirm(confirm::ConfirmArgs),
     Trend(trend::TrendArgs),
     Flaky(flaky::FlakyArgs),
     ServeMock(serve_mock::ServeMockArgs),
@@ -67,6 +69,7 @@ pub fn main() -> ExitStatus {
         Command::Show(arguments) => show::show(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Confirm(arguments) => confirm::confirm(&arguments),
         Command::Trend(arguments) => trend::trend(&arguments),
         Command::Flaky(arguments) => flaky::flaky(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),

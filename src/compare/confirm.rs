@@ -1,14 +1,17 @@
 //! Flips asked again: what fresh answers alone say of them.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 
 use super::{
     comparison::{Confirmed, Direction},
-    side::Count,
+    side::{Count, Side},
 };
 use crate::{
     domain::CaseId,
     stats::{CaseFlip, RepeatedCase, StatsError, at_most, repeated_flips},
+    store::{ConfirmationSides, Store, StoreError},
 };
 
 /// The false-discovery rate of the list of confirmed flips.
@@ -26,6 +29,21 @@ impl Confirmed {
             Self::CannotTell => "cannot tell",
         }
     }
+}
+
+/// What the store knows of flips between two sides that were asked again; nothing for a side that is
+/// not in the store.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn confirmed_flips(store: &Store, sides: [&Side; 2]) -> Result<HashMap<CaseId, Confirmed>, StoreError> {
+    let (Some(a), Some(b)) = (sides[0].stored, sides[1].stored) else { return Ok(HashMap::new()) };
+    let found = store.confirmation(ConfirmationSides { a, b })?;
+    let cases = found.into_iter().flat_map(|confirmation| confirmation.cases);
+    let known = |word: &str| {
+        [Confirmed::Confirmed, Confirmed::NotConfirmed].into_iter().find(|said| said.as_str() == word)
+    };
+    Ok(cases.map(|case| (case.case, known(&case.confirmed).unwrap_or(Confirmed::CannotTell))).collect())
 }
 
 /// A flip to be asked again.

@@ -98,6 +98,10 @@ pub struct Percentiles {
     pub p95_low: Option<f64>,
     /// Upper end of its interval; `None` when the sample cannot bound it.
     pub p95_high: Option<f64>,
+    /// What it would be had every trial without a latency been faster than all others.
+    pub p95_if_missing_fast: Option<f64>,
+    /// What it would be had every trial without a latency been slower; `None` is beyond all bounds.
+    pub p95_if_missing_slow: Option<f64>,
     /// Values they rest on.
     pub n: usize,
 }

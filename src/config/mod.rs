@@ -3,6 +3,7 @@
 mod connect;
 mod document;
 mod experiment;
+mod gates;
 mod prices;
 mod prompt;
 mod settings;
@@ -12,6 +13,7 @@ pub use self::{
     connect::{connect, missing_keys},
     document::Document,
     experiment::{Experiment, PlannedCase, Target},
+    gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
     settings::{

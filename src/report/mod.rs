@@ -6,6 +6,7 @@ mod comparison_fixture;
 mod comparison_github;
 mod comparison_junit;
 mod comparison_markdown;
+mod confirmation_text;
 mod format;
 mod measurements;
 mod scorecard;
@@ -18,6 +19,7 @@ pub use self::{
     comparison_github::comparison_github,
     comparison_junit::comparison_junit,
     comparison_markdown::comparison_markdown,
+    confirmation_text::confirmation_text,
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},

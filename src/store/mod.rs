@@ -9,6 +9,7 @@
 mod cases;
 mod claim;
 mod columns;
+mod compared;
 mod confirmation;
 mod error;
 mod export;
@@ -33,6 +34,7 @@ mod tests;
 pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
+    compared::{ComparedScore, ComparedTrial},
     confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     export::ExportedTrial,

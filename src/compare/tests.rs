@@ -1,0 +1,1 @@
+//! Tests of whole comparisons, on sides made by hand.
