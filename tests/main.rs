@@ -7,6 +7,7 @@ mod bad_input;
 mod coverage;
 mod error_rates;
 mod readme;
+mod over_time;
 mod runs;
 mod stats_reference;
 mod support;
