@@ -49,7 +49,9 @@ fn a_trend_marks_what_was_changed_and_where_the_pass_rate_fell() {
     assert_eq!(change["looks"], 15);
     let text = project.caseload(&["trend", "night", "--target", "old", "--last", "4"]).exits(0);
     let text = text.stdout_has("nightly-3").stdout_has("m-1 -> m-2").stdout_has("the pass rate fell by");
-    assert!(!text.stdout.contains("nightly-2") && text.stdout.lines().all(|line| line.chars().count() <= 100));
+    assert!(
+        !text.stdout.contains("nightly-2") && text.stdout.lines().all(|line| line.chars().count() <= 100)
+    );
 }
 
 #[test]

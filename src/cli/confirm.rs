@@ -20,16 +20,13 @@ use super::{
 };
 use crate::{
     compare::{
-        CompareError, ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh,
-        read_sides,
+        ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh, read_sides,
     },
     config::{self, Experiment, Gates},
     domain::{Case, CaseId, Cost, RunId, RunStatus},
     report::{confirmation_text, count},
     stats::SplitMix64,
-    store::{
-        Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, RunDetail, Store, StoreError,
-    },
+    store::{Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, RunDetail, Store, StoreError},
 };
 
 /// The version of the JSON shape.
@@ -94,8 +91,9 @@ struct Source {
 pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     let mut store = arguments.store.open_to_write()?;
     let sources = [find(&store, &arguments.baseline)?, find(&store, &arguments.candidate)?];
-    let wanted = sources.each_ref().map(|source| SideSource::Stored(Box::new(source.detail.clone()), source.target));
-    let sides = read_sides(&wanted, &arguments.store.store).map_err(usage)?;
+    let wanted =
+        sources.each_ref().map(|source| SideSource::Stored(Box::new(source.detail.clone()), source.target));
+    let sides = read_sides(&wanted, &arguments.store.store)?;
     let [a, b] = <[Side; 2]>::try_from(sides).expect("two sides were asked for");
     let flips = flips(&a, &b, arguments.allow_grader_change)?;
     let of = |source: &Source| (source.detail.row.id, source.target);
@@ -144,15 +142,8 @@ pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::of_run(status))
 }
 
-fn usage(error: CompareError) -> CliError {
-    match error {
-        CompareError::Store(error) => CliError::Store(error),
-        error => CliError::usage(error.to_string()),
-    }
-}
-
 fn find(store: &Store, text: &str) -> Result<Source, CliError> {
-    match SideSource::find(store, text).map_err(usage)? {
+    match SideSource::find(store, text)? {
         SideSource::Stored(detail, target) => Ok(Source { detail: *detail, target }),
         SideSource::Baseline(file) => Err(CliError::Usage {
             message: format!("{}: a committed baseline cannot be asked again", file.display()),
@@ -169,7 +160,7 @@ fn flips(a: &Side, b: &Side, allow_grader_change: bool) -> Result<Vec<Flipped>, 
         confirmed: HashMap::new(),
         today: TimeZone::UTC.to_datetime(Timestamp::now()).date(),
     };
-    let comparison = compare(a, b, &options).map_err(usage)?;
+    let comparison = compare(a, b, &options)?;
     let rows = comparison.flips.rows.into_iter();
     Ok(rows.map(|row| Flipped { id: row.id, direction: row.direction }).collect())
 }
@@ -292,13 +283,17 @@ fn judge(
 ) -> Result<Vec<ConfirmedFlip>, CliError> {
     let mut counts: Vec<HashMap<CaseId, Count>> = vec![];
     for run in fresh_runs {
-        let side = Side::read(store, &store.run_detail(run)?, 0).map_err(usage)?;
+        let side = Side::read(store, &store.run_detail(run)?, 0)?;
         counts.push(side.cases.into_iter().map(|case| (case.id, case.count)).collect());
     }
     let count = |side: usize, id: &CaseId| counts[side].get(id).copied().unwrap_or_default();
     let fresh: Vec<FreshCase> = flips
         .iter()
-        .map(|flip| FreshCase { flip: flip.clone(), baseline: count(0, &flip.id), candidate: count(1, &flip.id) })
+        .map(|flip| FreshCase {
+            flip: flip.clone(),
+            baseline: count(0, &flip.id),
+            candidate: count(1, &flip.id),
+        })
         .collect();
     let judged = judge_fresh(&fresh).expect("no case passes more often than it was asked");
     let cases = judged

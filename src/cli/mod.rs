@@ -1,6 +1,10 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
+mod baseline;
 mod check;
+mod compare;
+mod compare_case;
+mod compare_forms;
 mod confirm;
 mod error;
 mod exit_status;
@@ -10,6 +14,7 @@ mod flaky;
 mod grade;
 mod init;
 mod output;
+mod own_gates;
 mod progress;
 mod resume;
 mod run;
@@ -48,6 +53,8 @@ enum Command {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Compare(compare::CompareArgs),
+    Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
     Confirm(confirm::ConfirmArgs),
@@ -67,6 +74,8 @@ pub fn main() -> ExitStatus {
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare_sides(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Confirm(arguments) => confirm::confirm(&arguments),

@@ -235,3 +235,21 @@ pub fn common_cases(a: &Side, b: &Side) -> Result<Vec<(usize, usize)>, CompareEr
     let pairing = Pairing::of(a, b, true)?;
     Ok(pairing.matched.into_iter().map(|Pair { a, b }| (a, b)).collect())
 }
+
+/// What the gates say, without the rest of a comparison: for simulations.
+#[cfg(test)]
+pub(super) fn judge_pair(a: &Side, b: &Side, gates: &Gates) -> Verdict {
+    let Pairing { matched, .. } = Pairing::of(a, b, false).expect("simulated sides are comparable");
+    let paired = Paired {
+        a,
+        b,
+        matched: &matched,
+        cost: &cost(a, b, &matched),
+        power: &super::Power::default(),
+        signed: HashSet::new(),
+        confirmed: &HashMap::new(),
+    };
+    let mut results = paired.judge(gates);
+    results.extend(judge_side(gates, b));
+    Verdict::of(&results)
+}

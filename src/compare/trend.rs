@@ -236,7 +236,8 @@ fn marks(before: &HistoryRun, run: &HistoryRun) -> Vec<Change> {
         mark(ChangeKind::Parameters, changed.join(", "));
     }
     if before.golden_fingerprint != run.golden_fingerprint {
-        let short = |run: &HistoryRun| run.golden_fingerprint.to_string().chars().take(12).collect::<String>();
+        let short =
+            |run: &HistoryRun| run.golden_fingerprint.to_string().chars().take(12).collect::<String>();
         let (was, is) = (before.counts.len(), run.counts.len());
         mark(ChangeKind::GoldenSet, format!("{} ({was} cases) -> {} ({is})", short(before), short(run)));
     }
@@ -363,9 +364,11 @@ fn split(earlier: &[Sum], later: &[Sum], labels: &[u32]) -> Option<Split> {
     }
     let clusters = Clusters::from_labels(&shared);
     let totals = clusters.totals(&differences);
-    let count = |up: bool| totals.iter().filter(|total| (**total > NOTHING) == up && total.abs() > NOTHING).count();
+    let count =
+        |up: bool| totals.iter().filter(|total| (**total > NOTHING) == up && total.abs() > NOTHING).count();
     let p_sign = sign_test(count(true) as u64, count(false) as u64).p_exact;
-    let mean = clustered_mean(&differences, &clusters).expect("differences are finite and have a cluster each");
+    let mean =
+        clustered_mean(&differences, &clusters).expect("differences are finite and have a cluster each");
     // Without a spread (all alike, or one case alone) the sign test speaks by itself.
     let p_t = mean.t_test().map_or(0.0, |(_, p)| p);
     #[expect(clippy::cast_precision_loss, reason = "sets are far below 2^52 cases")]

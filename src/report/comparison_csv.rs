@@ -49,7 +49,8 @@ pub fn comparison_csv(
         let count = |side: Option<&SideCase>, pick: fn(Count) -> u32| {
             side.map(|case| pick(case.count).to_string()).unwrap_or_default()
         };
-        let answer = |pick: fn(&FlipAnswers) -> &str| answers.map(|answers| text(pick(answers))).unwrap_or_default();
+        let answer =
+            |pick: fn(&FlipAnswers) -> &str| answers.map(|answers| text(pick(answers))).unwrap_or_default();
         write([
             text(case.id.as_str()),
             text(&case.cluster),
@@ -64,7 +65,9 @@ pub fn comparison_csv(
             flip.and_then(|row| row.q).map(|q| format!("{q:.6}")).unwrap_or_default(),
             flip.map(|row| row.hard.to_string()).unwrap_or_default(),
             flip.and_then(|row| row.signed_off.as_deref()).map(text).unwrap_or_default(),
-            flip.and_then(|row| row.confirmed).map(|confirmed| confirmed.as_str().to_owned()).unwrap_or_default(),
+            flip.and_then(|row| row.confirmed)
+                .map(|confirmed| confirmed.as_str().to_owned())
+                .unwrap_or_default(),
             answer(|answers| &answers.baseline),
             answer(|answers| &answers.candidate),
             answer(|answers| &answers.reason),
@@ -95,7 +98,10 @@ fn runs(cell: &str) -> bool {
     let seen = cell.trim_start_matches(unseen);
     let hidden = &cell[..cell.len() - seen.len()];
     let begins = |character: char| {
-        matches!(character, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠' | '﹦' | '﹢' | '﹣' | '﹫' | '−')
+        matches!(
+            character,
+            '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠' | '﹦' | '﹢' | '﹣' | '﹫' | '−'
+        )
     };
     seen.starts_with(begins) || hidden.contains(['\t', '\r', '\n'])
 }
@@ -119,7 +125,9 @@ fn is_number(cell: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{comparison, hostile_answers, sides, sides_with_flips, with_flips};
+    use crate::report::comparison_fixture::{
+        comparison, hostile_answers, sides, sides_with_flips, with_flips,
+    };
 
     #[test]
     fn a_table_reads_as_before() {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     compare::{
-        Amount, Comparison, CostComparison, Count, Difference, Direction, FlipAnswers, FlipRow, Flips, GateResult,
-        GateVerdict, LatencyComparison, LeftOut, Mark, Power, Quantity, SCHEMA_VERSION, Side, SideCase, SideInfo,
-        SideTotals, SliceDifference, Verdict,
+        Amount, Comparison, CostComparison, Count, Difference, Direction, FlipAnswers, FlipRow, Flips,
+        GateResult, GateVerdict, LatencyComparison, LeftOut, Mark, Power, Quantity, SCHEMA_VERSION, Side,
+        SideCase, SideInfo, SideTotals, SliceDifference, Verdict,
     },
     domain::{CaseId, Fingerprint, PassIf, Split},
 };
@@ -227,6 +227,8 @@ pub(super) fn hostile_answers() -> BTreeMap<CaseId, FlipAnswers> {
         reason: format!("words: `{HOSTILE}`"),
     };
     (0..200)
-        .map(|number| (hostile_id(number), answers(if number == 0 { "=cmd()|' /C calc'!A0" } else { "\t@SUM(1)" })))
+        .map(|number| {
+            (hostile_id(number), answers(if number == 0 { "=cmd()|' /C calc'!A0" } else { "\t@SUM(1)" }))
+        })
         .collect()
 }

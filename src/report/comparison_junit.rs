@@ -108,7 +108,9 @@ fn broke(flip: Option<&FlipRow>, answers: Option<&FlipAnswers>) -> TestCaseStatu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{comparison, hostile_answers, sides, sides_with_flips, with_flips};
+    use crate::report::comparison_fixture::{
+        comparison, hostile_answers, sides, sides_with_flips, with_flips,
+    };
 
     /// The report without what differs from run to run.
     fn stable(xml: &str) -> &str {

@@ -11,7 +11,8 @@ use std::{
 use super::format::{count, milliseconds, percent, visible};
 use crate::{
     compare::{
-        Amount, Comparison, Count, Difference, Direction, FlipAnswers, FlipRow, GateVerdict, Quantity, Verdict,
+        Amount, Comparison, Count, Difference, Direction, FlipAnswers, FlipRow, GateVerdict, Quantity,
+        Verdict,
     },
     domain::CaseId,
 };
@@ -31,24 +32,35 @@ const ID_WIDTH: usize = 80;
 /// Longest answer, in characters.
 const ANSWER_WIDTH: usize = 240;
 
-/// A comparison as a comment of at most 65,000 bytes.
+/// Comparisons with one baseline as a comment of at most 65,000 bytes; each with the answers of its
+/// flips.
 ///
 /// `name` makes the marker line `<!-- caseload:compare NAME -->`, by which a later comparison finds
 /// the comment to replace; it should stay the same from run to run.
 pub fn comparison_markdown(
-    comparison: &Comparison,
-    answers: &BTreeMap<CaseId, FlipAnswers>,
+    comparisons: &[(&Comparison, &BTreeMap<CaseId, FlipAnswers>)],
     name: &str,
 ) -> String {
-    let mut text = format!("<!-- caseload:compare {} -->\n", marker_name(name));
-    head(&mut text, comparison).expect("writing to a string cannot fail");
-    let mut page = Page { text, longest: LONGEST - RESERVE };
-    let [broke, fixed] = [Direction::Broke, Direction::Fixed]
-        .map(|direction| comparison.flips.rows.iter().filter(move |row| row.direction == direction));
-    page.flips("Broke", &broke.collect::<Vec<_>>(), answers);
-    page.slices(comparison);
-    page.flips("Fixed", &fixed.collect::<Vec<_>>(), answers);
-    page.text.push_str(&left_out(comparison));
+    let mut page = Page { text: format!("<!-- caseload:compare {} -->\n", marker_name(name)), longest: 0 };
+    for (at, (comparison, answers)) in comparisons.iter().enumerate() {
+        let mut first = String::new();
+        head(&mut first, comparison).expect("writing to a string cannot fail");
+        // What is left is for this comparison and those after it alike.
+        let left = LONGEST.saturating_sub(page.text.len());
+        page.longest = page.text.len() + (left / (comparisons.len() - at)).saturating_sub(RESERVE);
+        if !page.add(&first) {
+            let more = count((comparisons.len() - at) as u64);
+            page.text.push_str(&format!("\n{more} more comparisons have no room here.\n"));
+            break;
+        }
+        let [broke, fixed] = [Direction::Broke, Direction::Fixed]
+            .map(|direction| comparison.flips.rows.iter().filter(move |row| row.direction == direction));
+        page.flips("Broke", &broke.collect::<Vec<_>>(), answers);
+        page.slices(comparison);
+        page.flips("Fixed", &fixed.collect::<Vec<_>>(), answers);
+        page.text.push_str(&left_out(comparison));
+        page.text.push('\n');
+    }
     page.text
 }
 
@@ -56,7 +68,11 @@ pub fn comparison_markdown(
 fn marker_name(name: &str) -> String {
     let kept: String = name
         .chars()
-        .map(|character| if character.is_ascii_alphanumeric() || "._:".contains(character) { character } else { '-' })
+        .map(
+            |character| {
+                if character.is_ascii_alphanumeric() || "._:".contains(character) { character } else { '-' }
+            },
+        )
         .take(100)
         .collect();
     kept.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
@@ -70,7 +86,12 @@ fn head(text: &mut String, comparison: &Comparison) -> fmt::Result {
         Verdict::CannotTell => "Cannot tell",
         Verdict::NoGates => "No gates",
     };
-    writeln!(text, "## {verdict}: {} against {}\n", code(&candidate.label, ID_WIDTH), code(&baseline.label, ID_WIDTH))?;
+    writeln!(
+        text,
+        "## {verdict}: {} against {}\n",
+        code(&candidate.label, ID_WIDTH),
+        code(&baseline.label, ID_WIDTH)
+    )?;
     writeln!(text, "{}\n", prose(&comparison.words))?;
     if !comparison.gates.is_empty() {
         writeln!(text, "| gate | verdict | why |\n| --- | --- | --- |")?;
@@ -100,7 +121,10 @@ fn head(text: &mut String, comparison: &Comparison) -> fmt::Result {
         flips.sign_test_p
     )?;
     if flips.repeats_too_few {
-        writeln!(text, "The repeats are too few to tell a real flip from a flaky case: `caseload confirm` asks again.")?;
+        writeln!(
+            text,
+            "The repeats are too few to tell a real flip from a flaky case: `caseload confirm` asks again."
+        )?;
     }
     for note in comparison.notes.iter().take(MOST_ROWS) {
         writeln!(text, "\n{}", prose(&shortened(note, 400)))?;
@@ -110,7 +134,12 @@ fn head(text: &mut String, comparison: &Comparison) -> fmt::Result {
 
 fn numbers(text: &mut String, comparison: &Comparison) -> fmt::Result {
     let [baseline, candidate] = &comparison.sides;
-    writeln!(text, "| | {} | {} | difference |", cell(&baseline.label, ID_WIDTH), cell(&candidate.label, ID_WIDTH))?;
+    writeln!(
+        text,
+        "| | {} | {} | difference |",
+        cell(&baseline.label, ID_WIDTH),
+        cell(&candidate.label, ID_WIDTH)
+    )?;
     writeln!(text, "| --- | ---: | ---: | ---: |")?;
     let share = |amount: &Amount| match (amount.point, amount.low, amount.high) {
         (Some(point), Some(low), Some(high)) => {
@@ -367,12 +396,12 @@ mod tests {
 
     #[test]
     fn a_comment_reads_as_before() {
-        insta::assert_snapshot!(comparison_markdown(&comparison(), &BTreeMap::new(), "nightly"));
+        insta::assert_snapshot!(comparison_markdown(&[(&comparison(), &BTreeMap::new())], "nightly"));
     }
 
     #[test]
     fn the_verdict_leads_and_the_marker_is_stable() {
-        let text = comparison_markdown(&comparison(), &BTreeMap::new(), "nightly --> <b>");
+        let text = comparison_markdown(&[(&comparison(), &BTreeMap::new())], "nightly --> <b>");
         let mut lines = text.lines();
         assert_eq!(lines.next(), Some("<!-- caseload:compare nightly-b -->"));
         assert!(lines.next().unwrap().starts_with("## Fail: "));
@@ -382,19 +411,37 @@ mod tests {
     fn three_thousand_flips_of_twenty_thousand_cases_stay_below_the_limit() {
         let answers = hostile_answers();
         for flips in [0, 10, 3_000, 20_000] {
-            let text = comparison_markdown(&with_flips(flips), &answers, "nightly");
+            let text = comparison_markdown(&[(&with_flips(flips), &answers)], "nightly");
             assert!(text.chars().count() < 65_536 && text.len() <= LONGEST, "{} bytes", text.len());
             let lines = |tag: &str| text.lines().filter(|line| line.starts_with(tag)).count();
             assert_eq!(lines("<details>"), lines("</details>"));
             assert!(text.lines().nth(1).unwrap().starts_with("## Fail"), "the verdict leads");
         }
-        let text = comparison_markdown(&with_flips(3_000), &answers, "nightly");
-        assert!(text.contains("<summary>Broke: 1,500</summary>") && text.contains("more, which have no room here"));
+        let text = comparison_markdown(&[(&with_flips(3_000), &answers)], "nightly");
+        assert!(
+            text.contains("<summary>Broke: 1,500</summary>")
+                && text.contains("more, which have no room here")
+        );
+    }
+
+    #[test]
+    fn many_candidates_share_the_room() {
+        let (many, answers) = (with_flips(3_000), hostile_answers());
+        for candidates in [2, 5, 100] {
+            let text = comparison_markdown(&vec![(&many, &answers); candidates], "nightly");
+            assert!(text.len() <= LONGEST, "{} bytes", text.len());
+            assert_eq!(text.matches("<!-- caseload:compare ").count(), 1);
+            let headings = text.lines().filter(|line| line.starts_with("## Fail")).count();
+            assert!(
+                headings == candidates || text.contains("more comparisons have no room here"),
+                "{headings}"
+            );
+        }
     }
 
     #[test]
     fn hostile_text_is_text_to_a_real_parser() {
-        let text = comparison_markdown(&with_flips(40), &hostile_answers(), "nightly");
+        let text = comparison_markdown(&[(&with_flips(40), &hostile_answers())], "nightly");
         let mut heading = None;
         for event in events(&text) {
             match event {
@@ -421,7 +468,7 @@ mod tests {
         comparison.segments[0].value = HOSTILE.to_owned();
         comparison.sides[0].label = "a|b`c".to_owned();
         comparison.gates[0].why = HOSTILE.to_owned();
-        let text = comparison_markdown(&comparison, &BTreeMap::new(), "nightly");
+        let text = comparison_markdown(&[(&comparison, &BTreeMap::new())], "nightly");
         let (mut cells, mut rows, mut width) = (0, 0, None);
         for event in events(&text) {
             match event {

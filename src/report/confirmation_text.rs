@@ -69,8 +69,10 @@ mod tests {
             p: Some(0.000_1),
             q,
         };
-        let flips =
-            [flip("c1", Confirmed::NotConfirmed, None), flip("c2\u{1b}[31m", Confirmed::Confirmed, Some(0.000_2))];
+        let flips = [
+            flip("c1", Confirmed::NotConfirmed, None),
+            flip("c2\u{1b}[31m", Confirmed::Confirmed, Some(0.000_2)),
+        ];
         insta::assert_snapshot!(confirmation_text(["nightly-12", "nightly-13"], &flips));
     }
 }

@@ -7,6 +7,7 @@ mod comparison_github;
 mod comparison_junit;
 mod comparison_markdown;
 mod confirmation_text;
+mod comparison_text;
 mod format;
 mod measurements;
 mod scorecard;
@@ -19,6 +20,7 @@ pub use self::{
     comparison_github::comparison_github,
     comparison_junit::comparison_junit,
     comparison_markdown::comparison_markdown,
+    comparison_text::{comparison_text, gates_text, matrix_text},
     confirmation_text::confirmation_text,
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},

@@ -6,7 +6,9 @@ use super::{
     format::{count, dollars, milliseconds, percent, visible},
     table::Table,
 };
-use crate::compare::{ChangePoint, FlakyCase, FlakyLedger, FlakyTarget, Change, Steadiness, TrendRun, TrendTarget};
+use crate::compare::{
+    Change, ChangePoint, FlakyCase, FlakyLedger, FlakyTarget, Steadiness, TrendRun, TrendTarget,
+};
 
 /// Longest text of a mark on one line.
 const MARK_WIDTH: usize = 64;
@@ -25,7 +27,8 @@ pub fn trend_text(experiment: &str, targets: &[TrendTarget]) -> String {
             text.push('\n');
         }
         let runs = target.runs.len();
-        let _ = writeln!(text, "{experiment} · {} · {} run{}\n", target.target, count(runs as u64), plural(runs));
+        let _ =
+            writeln!(text, "{experiment} · {} · {} run{}\n", target.target, count(runs as u64), plural(runs));
         text.push_str(&run_table(target));
         text.push_str(&marks(target));
         let _ = write!(text, "\n{}", change(target));
@@ -38,8 +41,7 @@ fn plural(number: usize) -> &'static str {
 }
 
 fn run_table(target: &TrendTarget) -> String {
-    let headings =
-        ["run", "began (UTC)", "pass rate", "95 % interval", "missing", "cost", "p50", "p95", ""];
+    let headings = ["run", "began (UTC)", "pass rate", "95 % interval", "missing", "cost", "p50", "p95", ""];
     let mut table = Table::new(0, headings).left(&[1, 8]);
     for run in &target.runs {
         let rate = run.pass_rate.as_ref();
@@ -60,7 +62,8 @@ fn run_table(target: &TrendTarget) -> String {
 }
 
 fn interval(low: Option<f64>, high: Option<f64>) -> String {
-    let end = |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{:.1}", value * 100.0));
+    let end =
+        |value: Option<f64>| value.map_or_else(|| "?".to_owned(), |value| format!("{:.1}", value * 100.0));
     format!("{} to {}", end(low), end(high))
 }
 
@@ -81,7 +84,11 @@ fn marks(target: &TrendTarget) -> String {
     let mut table = Table::new(2, ["changed at", "what", "from -> to"]).left(&[1, 2]);
     for run in &target.runs {
         for Change { kind, what } in &run.changed {
-            table.row([shortened(&run.run, RUN_WIDTH), kind.as_str().to_owned(), shortened(what, MARK_WIDTH)]);
+            table.row([
+                shortened(&run.run, RUN_WIDTH),
+                kind.as_str().to_owned(),
+                shortened(what, MARK_WIDTH),
+            ]);
         }
     }
     if !table.is_empty() {
@@ -178,7 +185,8 @@ fn flaky_target_text(experiment: &str, target: &FlakyTarget, limit: usize) -> St
     );
     let unsteady = |case: &&FlakyCase| matches!(case.kind, Steadiness::CoinFlip | Steadiness::Flaky);
     let cases: Vec<&FlakyCase> = target.ledger.iter().filter(unsteady).collect();
-    let headings = ["more repeats help most", "is", "passes", "rate", "95 % interval", "verdict changes", "noise"];
+    let headings =
+        ["more repeats help most", "is", "passes", "rate", "95 % interval", "verdict changes", "noise"];
     let mut table = Table::new(2, headings).left(&[1]);
     for case in cases.iter().take(limit) {
         table.row([
@@ -205,7 +213,11 @@ fn flaky_target_text(experiment: &str, target: &FlakyTarget, limit: usize) -> St
         .map(|case| format!("  {} 0/{}\n", shortened(&case.case, ID_WIDTH), case.trials))
         .collect();
     if !failing.is_empty() {
-        let _ = write!(text, "\n  always fail (a right answer that nobody gives, or a wrong expectation)\n{}", failing.concat());
+        let _ = write!(
+            text,
+            "\n  always fail (a right answer that nobody gives, or a wrong expectation)\n{}",
+            failing.concat()
+        );
         if target.always_fail > limit {
             let _ = writeln!(text, "  … and {} more", count((target.always_fail - limit) as u64));
         }
@@ -233,7 +245,12 @@ mod tests {
             run: format!("nightly-{number}"),
             created_at: format!("2026-11-{number:02}T03:00:00.000Z"),
             status: "complete",
-            pass_rate: Some(Share { point: rate, low: Some(rate - 0.03), high: Some(rate + 0.03), n_cases: 349 }),
+            pass_rate: Some(Share {
+                point: rate,
+                low: Some(rate - 0.03),
+                high: Some(rate + 0.03),
+                n_cases: 349,
+            }),
             trials: 1745,
             not_measured: 3,
             cost_usd: Some("1.2345".parse().unwrap()),
