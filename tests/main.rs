@@ -4,6 +4,7 @@
 
 mod architecture;
 mod bad_input;
+mod ci;
 mod coverage;
 mod error_rates;
 mod readme;

@@ -10,6 +10,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
 use super::{
+    compare::find,
     error::CliError,
     exit_status::ExitStatus,
     output,
@@ -82,6 +83,7 @@ pub(super) struct ConfirmArgs {
 }
 
 /// One side with what is needed to ask it again.
+#[derive(Debug)]
 struct Source {
     detail: RunDetail,
     target: u32,
@@ -90,7 +92,10 @@ struct Source {
 /// Does `caseload confirm`.
 pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     let mut store = arguments.store.open_to_write()?;
-    let sources = [find(&store, &arguments.baseline)?, find(&store, &arguments.candidate)?];
+    let texts = [arguments.baseline.clone(), arguments.candidate.clone()];
+    let found = find(&texts, &arguments.store)?;
+    let found = found.into_iter().map(stored).collect::<Result<Vec<_>, _>>()?;
+    let sources = <[Source; 2]>::try_from(found).expect("two sides were asked for");
     let wanted =
         sources.each_ref().map(|source| SideSource::Stored(Box::new(source.detail.clone()), source.target));
     let sides = read_sides(&wanted, &arguments.store.store)?;
@@ -113,8 +118,10 @@ pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     }
     let shares = budgets(arguments.max_cost, [&a, &b], &flips);
     let mut prepared = vec![];
-    for (source, budget) in sources.iter().zip(shares) {
-        let experiment = again(&store, source, &flips, arguments.repeats, budget)?;
+    // Fresh draws on each side, each time that it is asked again.
+    let earlier = store.list_runs()?.len() as u64;
+    for ((source, budget), draw) in sources.iter().zip(shares).zip(earlier..) {
+        let experiment = again(&store, source, &flips, arguments.repeats, budget, draw)?;
         config::missing_keys(&experiment.settings.providers).none_or(())?;
         prepared.push(experiment);
     }
@@ -142,8 +149,9 @@ pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::of_run(status))
 }
 
-fn find(store: &Store, text: &str) -> Result<Source, CliError> {
-    match SideSource::find(store, text)? {
+/// A side that can be asked again.
+fn stored(side: SideSource) -> Result<Source, CliError> {
+    match side {
         SideSource::Stored(detail, target) => Ok(Source { detail: *detail, target }),
         SideSource::Baseline(file) => Err(CliError::Usage {
             message: format!("{}: a committed baseline cannot be asked again", file.display()),
@@ -192,13 +200,15 @@ fn budgets(max_cost: Option<Cost>, sides: [&Side; 2], flips: &[Flipped]) -> [Opt
     [Some(first), Some(whole.saturating_sub(first))]
 }
 
-/// The experiment that asks one side's flipped cases again, with the settings its run froze.
+/// The experiment that asks one side's flipped cases again, with the settings its run froze; `draw`
+/// numbers its draws among those of the same seed.
 fn again(
     store: &Store,
     source: &Source,
     flips: &[Flipped],
     repeats: u32,
     max_cost: Option<Cost>,
+    draw: u64,
 ) -> Result<Experiment, CliError> {
     let (mut settings, prices) = frozen(&source.detail)?;
     let at = source.target as usize;
@@ -215,9 +225,7 @@ fn again(
     settings.repeats = repeats;
     settings.max_cost = max_cost;
     settings.gates = Gates::default();
-    // Fresh draws, each time that it is asked again, and the same ones whenever that run is resumed.
-    let earlier = store.list_runs()?.len() as u64;
-    settings.seed = SplitMix64::stream(settings.seed, earlier).next_u64();
+    settings.seed = SplitMix64::stream(settings.seed, draw).next_u64();
     let ids: HashSet<&CaseId> = flips.iter().map(|flip| &flip.id).collect();
     let mut cases: Vec<Arc<Case>> = vec![];
     store.for_each_whole_case::<StoreError>(source.detail.row.id, |mut case| {
