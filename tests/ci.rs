@@ -68,7 +68,10 @@ fn every_form_of_a_comparison_is_what_it_says() {
         project.caseload(&["compare", "latest:today", "latest:candidate", "--format", form]).exits(0).stdout
     };
     let comment = compared("markdown");
-    assert!(comment.starts_with("<!-- caseload:compare model-upgrade:candidate -->\n## No gates: "), "{comment}");
+    assert!(
+        comment.starts_with("<!-- caseload:compare model-upgrade:candidate -->\n## No gates: "),
+        "{comment}"
+    );
     assert!(comment.contains("<summary>Broke: ") && comment.contains("  - is: "), "{comment}");
     let junit = compared("junit");
     assert!(junit.starts_with("<?xml") && junit.matches("<testcase ").count() == 12, "{junit}");
