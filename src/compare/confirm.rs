@@ -191,8 +191,7 @@ mod tests {
         let alone = judge_fresh(std::slice::from_ref(&clear)).unwrap();
         assert!((alone[0].p.unwrap() - 1.0 / 70.0).abs() < 1e-12);
         assert_eq!(alone[0].confirmed, Confirmed::Confirmed);
-        let level = fresh(Direction::Broke, (4, 4), (0, 4));
-        let among = judge_fresh(&[vec![clear], vec![level.clone(); 0], vec![doubtful; 5]].concat()).unwrap();
+        let among = judge_fresh(&[vec![clear], vec![doubtful; 5]].concat()).unwrap();
         assert!(among[0].q.unwrap() >= alone[0].q.unwrap());
         assert!(among[1..].iter().all(|case| case.confirmed == Confirmed::CannotTell), "{among:?}");
     }
