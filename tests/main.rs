@@ -5,12 +5,15 @@
 mod architecture;
 mod bad_input;
 mod ci;
+mod caching;
 mod coverage;
 mod error_rates;
+mod money;
 mod readme;
 mod over_time;
 mod runs;
 mod stats_reference;
+mod store_life;
 mod support;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;

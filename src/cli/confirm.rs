@@ -225,6 +225,7 @@ fn again(
     settings.repeats = repeats;
     settings.max_cost = max_cost;
     settings.gates = Gates::default();
+    settings.shard = None;
     settings.seed = SplitMix64::stream(settings.seed, draw).next_u64();
     let ids: HashSet<&CaseId> = flips.iter().map(|flip| &flip.id).collect();
     let mut cases: Vec<Arc<Case>> = vec![];
@@ -247,10 +248,13 @@ fn create(
     let mut runs = vec![];
     for (source, experiment) in sources.iter().zip(experiments) {
         let row = &source.detail.row;
+        let selected: Vec<Arc<Case>> =
+            experiment.cases.iter().map(|planned| Arc::clone(&planned.case)).collect();
         let origin = GoldenOrigin {
             fingerprint: row.golden_fingerprint,
             path: &source.detail.golden_path,
             name: &row.golden_name,
+            selected: &selected,
         };
         runs.push(store_run(store, experiment, origin)?);
     }

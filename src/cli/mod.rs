@@ -22,6 +22,7 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod store;
 mod store_argument;
 mod stored_experiment;
 mod trend;
@@ -60,6 +61,7 @@ enum Command {
     Confirm(confirm::ConfirmArgs),
     Trend(trend::TrendArgs),
     Flaky(flaky::FlakyArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -81,6 +83,7 @@ pub fn main() -> ExitStatus {
         Command::Confirm(arguments) => confirm::confirm(&arguments),
         Command::Trend(arguments) => trend::trend(&arguments),
         Command::Flaky(arguments) => flaky::flaky(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

@@ -8,6 +8,7 @@ mod comparison_junit;
 mod comparison_markdown;
 mod confirmation_text;
 mod comparison_text;
+mod caching;
 mod format;
 mod measurements;
 mod scorecard;
@@ -16,6 +17,7 @@ mod table;
 mod trend_text;
 
 pub use self::{
+    caching::CacheCard,
     comparison_csv::comparison_csv,
     comparison_github::comparison_github,
     comparison_junit::comparison_junit,

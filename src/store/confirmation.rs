@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{CaseId, UnixMillis};
 
-/// The table, beside the runs it speaks of.
+/// The table, beside the runs it speaks of; its rows go with any of them.
 pub(super) const TABLE: &str = "
 CREATE TABLE confirmation (
     a_run        INTEGER NOT NULL,
@@ -18,8 +18,8 @@ CREATE TABLE confirmation (
     b_target     INTEGER NOT NULL,
     case_id      TEXT NOT NULL,
     direction    TEXT NOT NULL CHECK (direction IN ('fixed', 'broke')),
-    a_fresh_run  INTEGER NOT NULL REFERENCES run (id),
-    b_fresh_run  INTEGER NOT NULL REFERENCES run (id),
+    a_fresh_run  INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
+    b_fresh_run  INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
     a_passes     INTEGER NOT NULL,
     a_measured   INTEGER NOT NULL,
     b_passes     INTEGER NOT NULL,
@@ -29,8 +29,8 @@ CREATE TABLE confirmation (
     q            REAL,
     confirmed_at INTEGER NOT NULL,
     PRIMARY KEY (a_run, a_target, b_run, b_target, case_id),
-    FOREIGN KEY (a_run, a_target) REFERENCES target (run, position),
-    FOREIGN KEY (b_run, b_target) REFERENCES target (run, position)
+    FOREIGN KEY (a_run, a_target) REFERENCES target (run, position) ON DELETE CASCADE,
+    FOREIGN KEY (b_run, b_target) REFERENCES target (run, position) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
 ";
 
