@@ -14,6 +14,7 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod steer;
 mod store_argument;
 
 use clap::{Parser, Subcommand};
@@ -41,6 +42,11 @@ enum Command {
     Check(check::CheckArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
+    Limits(steer::LimitsArgs),
+    /// Start nothing new in a running run until `continue`; what is in flight goes on
+    Pause(steer::SteerArgs),
+    /// Go on with a running run that was paused
+    Continue(steer::SteerArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Grade(grade::GradeArgs),
@@ -57,6 +63,9 @@ pub fn main() -> ExitStatus {
         Command::Check(arguments) => check::check(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Limits(arguments) => steer::limits(&arguments),
+        Command::Pause(arguments) => steer::pause(&arguments),
+        Command::Continue(arguments) => steer::go_on(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     config::{self, Experiment, Settings},
-    domain::{Case, ErrorClass, Outcome, Price, RunStatus},
+    domain::{Case, Cost, ErrorClass, Outcome, Price, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -71,7 +71,13 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     for (key, made) in store.attempts_of_pending(detail.row.id)? {
         plan.note_attempts(key.target, key.case, key.repeat, made);
     }
-    let spent = store.spent(detail.row.id)?;
+    let mut spent = store.spent(detail.row.id)?;
+    // What may have been billed at a cost nobody told counts at its worst, as it did then.
+    for (target, case, attempts) in store.unpriced_attempts(detail.row.id)? {
+        let prompt = experiment.request(target as usize, case as usize, 1).prompt;
+        let worst = experiment.targets[target as usize].worst_case(&prompt).unwrap_or(Cost::ZERO);
+        spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
+    }
     let prepared = Prepared {
         run: detail.row.id,
         name: detail.row.name.clone(),

@@ -1,10 +1,12 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
+mod account;
 mod connect;
 mod document;
 mod experiment;
 mod prices;
 mod prompt;
+mod request_hash;
 mod settings;
 mod written;
 

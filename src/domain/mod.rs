@@ -17,6 +17,7 @@ mod money;
 mod outcome;
 mod pass_if;
 mod price;
+mod queue_control;
 mod request;
 mod score;
 mod time;
@@ -38,6 +39,7 @@ pub use self::{
     outcome::Outcome,
     pass_if::PassIf,
     price::{Price, Rates, Tier},
+    queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     request::{Parameters, Prompt, Request},
     score::{Score, Verdict},
     time::UnixMillis,

@@ -2,6 +2,7 @@
 
 mod format;
 mod measurements;
+mod queue_text;
 mod scorecard;
 mod scorecard_text;
 mod table;

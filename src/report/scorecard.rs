@@ -8,7 +8,7 @@ use super::measurements::{
     CaseCount, GraderMeasurements, Layout, Measurements, cluster_labels, grader_measurements,
 };
 use crate::{
-    domain::{Cost, Usage},
+    domain::{Cost, QueueRecord, Usage},
     stats::{self, Clusters, Estimate, Level, PassRate},
     store::{GraderRow, RunCase, RunDetail, Store, StoreError},
 };
@@ -28,6 +28,8 @@ pub struct Scorecard {
     pub run: RunInfo,
     /// One card a target, in the experiment's order.
     pub targets: Vec<TargetCard>,
+    /// How the queues ran in the last session that ended.
+    pub queues: Vec<QueueRecord>,
 }
 
 /// Which run a scorecard is of.
@@ -95,6 +97,10 @@ pub struct TargetCard {
     pub cost_unknown_trials: u64,
     /// Answers whose cost rests on an assumption (a cache write of unknown lifetime).
     pub cost_approximate_trials: u64,
+    /// Answers that came from an earlier run: they cost and took nothing now.
+    pub reused_trials: u64,
+    /// What those cost when they were asked, as far as it is known.
+    pub reused_original_cost_usd: Cost,
     /// Failed attempts that may have been billed at a cost nobody told.
     pub attempts_perhaps_billed: u64,
     /// The successful attempts' own times.
@@ -215,6 +221,9 @@ impl Scorecard {
             target.name.as_str().clone_into(&mut card.name);
             target.provider.as_str().clone_into(&mut card.provider);
             target.model.as_str().clone_into(&mut card.model);
+            let reused = store.reused(run.row.id, position)?;
+            card.reused_trials = reused.trials;
+            card.reused_original_cost_usd = reused.original_cost;
             card.attempts = attempts.attempts;
             card.failed_attempts = attempts.failed;
             card.attempts_perhaps_billed = attempts.failed_unpriced;
@@ -224,6 +233,7 @@ impl Scorecard {
             schema_version: SCHEMA_VERSION,
             run: run_info(run),
             targets: targets.collect::<Result<_, StoreError>>()?,
+            queues: store.queue_records(run.row.id)?,
         })
     }
 }
@@ -276,6 +286,8 @@ fn target_card(
         cost_usd: (measurements.priced > 0).then_some(measurements.cost),
         cost_unknown_trials: measurements.unpriced,
         cost_approximate_trials: measurements.approximate,
+        reused_trials: 0,
+        reused_original_cost_usd: Cost::ZERO,
         attempts_perhaps_billed: 0,
         latency_ms: latency(measurements, cases),
         queue_wait_ms: percentiles(

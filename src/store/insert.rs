@@ -227,6 +227,10 @@ impl<'connection> Inserts<'connection> {
         Ok(position)
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
     pub(super) fn status(
         &self,
         run: i64,

@@ -9,6 +9,7 @@
 mod cases;
 mod claim;
 mod columns;
+mod control;
 mod error;
 mod export;
 mod find;
@@ -16,10 +17,13 @@ mod insert;
 mod migrations;
 mod open;
 mod prices;
+mod queue_log;
+mod reuse;
 mod resume;
 mod runs;
 mod schema;
 mod scorecard;
+mod schema_control;
 mod trials;
 mod writer;
 
@@ -35,6 +39,7 @@ pub use self::{
     export::ExportedTrial,
     find::{RunDetail, RunRow},
     open::Store,
+    reuse::{RequestHash, Reusable, ReusedTotals},
     resume::{DoneTrial, FailedTrial, ToGrade},
     runs::{CreatedRun, NewGrader, NewRun, NewTarget},
     scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
