@@ -6,6 +6,8 @@ mod architecture;
 mod bad_input;
 mod coverage;
 mod error_rates;
+mod field_reports;
+mod live;
 mod runs;
 mod stats_reference;
 mod support;
