@@ -85,7 +85,7 @@ fn local_time(at: UnixMillis) -> String {
             let there = TimeZone::system().to_datetime(instant);
             format!("{} (local time)", there.strftime("%Y-%m-%d %H:%M:%S"))
         }
-        Err(_) => "an instant that no calendar has".to_owned(),
+        Err(_) => "the end of the year 9999 or later".to_owned(),
     }
 }
 

@@ -297,6 +297,9 @@ impl Coordinator {
             self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
             return;
         }
+        if self.pool.is_full() {
+            return;
+        }
         for at in 0..self.lanes.len() {
             while self.lanes[at].has_room() {
                 if let Some(reason) = self.lanes[at].queue.stopped() {
