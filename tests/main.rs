@@ -8,6 +8,7 @@ mod coverage;
 mod error_rates;
 mod field_reports;
 mod live;
+mod readme;
 mod runs;
 mod stats_reference;
 mod support;

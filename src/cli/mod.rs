@@ -16,6 +16,7 @@ mod session;
 mod show;
 mod steer;
 mod store_argument;
+mod stored_experiment;
 
 use clap::{Parser, Subcommand};
 

@@ -25,7 +25,7 @@ mod trial;
 mod usage;
 
 pub use self::{
-    answer::Reply,
+    answer::{Reply, ReplyLatency},
     attempt::{Attempt, AttemptEnd},
     case::{Case, Examples, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
