@@ -94,7 +94,11 @@ fn a_429_with_any_body_is_repeated_and_the_log_names_provider_status_and_wait() 
         let number: usize = question(body).rsplit(' ').next().unwrap().parse().unwrap();
         if number.is_multiple_of(3) && refused.lock().unwrap().insert(number) {
             let body = if number.is_multiple_of(2) { "" } else { "<html>slow down</html>" };
-            let refusal = Answer { status: 429, body: body.to_owned(), ..chat(&json!({"messages": [{"content": "x"}]})) };
+            let refusal = Answer {
+                status: 429,
+                body: body.to_owned(),
+                ..chat(&json!({"messages": [{"content": "x"}]}))
+            };
             return refusal.header("retry-after-ms", "20");
         }
         chat(body)
@@ -147,7 +151,8 @@ fn a_passing_429_is_survived_at_any_concurrency() {
             0 => Answer::error(429, "rate_limit_exceeded", "slow down").header("retry-after-ms", "10"),
             _ => chat(body),
         });
-        let text = experiment(&stub.url(), "") + &format!("limits = {{ max_in_flight = {in_flight} }}\n") + QUICK;
+        let text =
+            experiment(&stub.url(), "") + &format!("limits = {{ max_in_flight = {in_flight} }}\n") + QUICK;
         let project = Project::new().with_cases(1).with("e.toml", &text);
         project.caseload(&["run", "e.toml"]).exits(0);
         assert_eq!(project.sql::<String>("SELECT outcome || ' ' || attempts FROM trial"), "answered 2");
@@ -169,7 +174,8 @@ fn three_retries_are_four_requests_and_never_more() {
 fn a_case_larger_than_a_minutes_limit_is_refused_beforehand_with_its_id_and_size() {
     let stub = Stub::new(|_, body| chat(body));
     let text = experiment(&stub.url(), "") + "limits = { input_tokens_per_minute = 1000 }\n";
-    let long = json!({"id": "novel", "input": "word ".repeat(4_000), "graders": [{"kind": "words", "all": ["x"]}]});
+    let long =
+        json!({"id": "novel", "input": "word ".repeat(4_000), "graders": [{"kind": "words", "all": ["x"]}]});
     let project = Project::new().with("golden.jsonl", &format!("{long}\n")).with("e.toml", &text);
     let run = project.caseload(&["run", "e.toml"]).exits(2).stderr_has("novel");
     run.stderr_has("input tokens is larger than the limit of 1000 a minute");
@@ -251,7 +257,8 @@ fn memory_does_not_grow_with_the_answers() {
 /// inspect_ai 4703: one-hour cache writes were billed at the five-minute rate.
 #[test]
 fn one_hour_cache_writes_have_their_own_price_and_an_unknown_lifetime_is_approximate() {
-    let rates = "input = 3.00, cache_read = 0.30, cache_write_5m = 3.75, cache_write_1h = 6.00, output = 15.00";
+    let rates =
+        "input = 3.00, cache_read = 0.30, cache_write_5m = 3.75, cache_write_1h = 6.00, output = 15.00";
     let tokens = |five: u64, hour: u64| {
         json!({
             "input_tokens": 100, "cache_creation_input_tokens": five + hour, "cache_read_input_tokens": 200,
@@ -261,11 +268,7 @@ fn one_hour_cache_writes_have_their_own_price_and_an_unknown_lifetime_is_approxi
     };
     let mut without = tokens(700, 0);
     without.as_object_mut().unwrap().remove("cache_creation");
-    let cases = [
-        (tokens(0, 700), "0.00531", 0),
-        (tokens(300, 400), "0.004635", 0),
-        (without, "0.003735", 1),
-    ];
+    let cases = [(tokens(0, 700), "0.00531", 0), (tokens(300, 400), "0.004635", 0), (without, "0.003735", 1)];
     for (usage, cost, approximate) in cases {
         let stub = Stub::new(move |_, _| message(&usage));
         let text = format!(
@@ -277,7 +280,10 @@ fn one_hour_cache_writes_have_their_own_price_and_an_unknown_lifetime_is_approxi
         let project = Project::new().with_cases(1).with("e.toml", &text);
         let card = project.caseload(&["run", "e.toml", "--json"]).exits(0).json();
         let target = &card["targets"][0];
-        assert_eq!((&target["cost_usd"], &target["cost_approximate_trials"]), (&json!(cost), &json!(approximate)));
+        assert_eq!(
+            (&target["cost_usd"], &target["cost_approximate_trials"]),
+            (&json!(cost), &json!(approximate))
+        );
     }
 }
 
@@ -286,7 +292,10 @@ fn one_hour_cache_writes_have_their_own_price_and_an_unknown_lifetime_is_approxi
 fn contradictory_usage_is_kept_raw_flagged_and_priced_as_unknown() {
     let stub = Stub::new(|_, body| {
         let details = json!({"cached_tokens": 400});
-        chat_with_usage(body, json!({"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}))
+        chat_with_usage(
+            body,
+            json!({"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": details}),
+        )
     });
     let text = experiment(&stub.url(), "") + &price("m", "input = 2.50, cache_read = 1.25, output = 10.00");
     let project = Project::new().with_cases(1).with("e.toml", &text);
@@ -301,7 +310,9 @@ fn contradictory_usage_is_kept_raw_flagged_and_priced_as_unknown() {
 /// The same of Anthropic's convention, where cached reads stand beside the input.
 #[test]
 fn reads_beside_the_input_are_added_and_never_subtracted() {
-    let stub = Stub::new(|_, _| message(&json!({"input_tokens": 19, "cache_read_input_tokens": 39_000, "output_tokens": 5})));
+    let stub = Stub::new(|_, _| {
+        message(&json!({"input_tokens": 19, "cache_read_input_tokens": 39_000, "output_tokens": 5}))
+    });
     let text = format!(
         "name = \"test\"\ngolden = \"golden.jsonl\"\n[[target]]\nname = \"a\"\nprovider = \"anthropic\"\n\
          model = \"claude\"\n[provider.anthropic]\nbase_url = \"{}\"\napi_key_env = \"TEST_KEY\"\n",

@@ -9,13 +9,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio::{sync::mpsc, task::JoinHandle, time};
 
 use crate::{
-<<<<<<< HEAD
     domain::{Cost, Outcome, ProviderName, QueueControl, RunEvent},
-    report::{count, duration},
-=======
-    domain::{Cost, Outcome, ProviderName, RunEvent},
     report::{count, dollars, duration},
->>>>>>> main
 };
 
 /// How often the lines are drawn on a terminal.
@@ -44,11 +39,17 @@ pub(super) struct QueueProgress {
 
 impl QueueProgress {
     pub(super) fn new(name: ProviderName, total: u64, done: u64) -> Self {
-<<<<<<< HEAD
-        Self { name, total, done, in_flight: 0, retries: 0, failed: 0, paused_until: None, control: None }
-=======
-        Self { name, total, done, ended: 0, in_flight: 0, retries: 0, failed: 0, paused_until: None }
->>>>>>> main
+        Self {
+            name,
+            total,
+            done,
+            ended: 0,
+            in_flight: 0,
+            retries: 0,
+            failed: 0,
+            paused_until: None,
+            control: None,
+        }
     }
 }
 

@@ -11,13 +11,8 @@ use super::{
     stored_experiment::thaw,
 };
 use crate::{
-<<<<<<< HEAD
-    config::{self, Experiment, Settings},
-    domain::{Case, Cost, ErrorClass, Outcome, Price, RunStatus},
-=======
     config,
-    domain::{ErrorClass, Outcome, RunStatus},
->>>>>>> main
+    domain::{Cost, ErrorClass, Outcome, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -65,7 +60,11 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     for (key, made) in store.attempts_of_pending(detail.row.id)? {
         plan.note_attempts(key.target, key.case, key.repeat, made);
     }
-<<<<<<< HEAD
+    if plan.pending() == 0 {
+        return finished(&store, &detail, failed, arguments);
+    }
+    store.set_status(detail.row.id, RunStatus::Running, None)?;
+    let claim = store.claim_run(detail.row.id)?;
     let mut spent = store.spent(detail.row.id)?;
     // What may have been billed at a cost nobody told counts at its worst, as it did then.
     for (target, case, attempts) in store.unpriced_attempts(detail.row.id)? {
@@ -73,14 +72,6 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
         let worst = experiment.targets[target as usize].worst_case(&prompt).unwrap_or(Cost::ZERO);
         spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
     }
-=======
-    if plan.pending() == 0 {
-        return finished(&store, &detail, failed, arguments);
-    }
-    store.set_status(detail.row.id, RunStatus::Running, None)?;
-    let claim = store.claim_run(detail.row.id)?;
-    let spent = store.spent(detail.row.id)?;
->>>>>>> main
     let prepared = Prepared {
         run: detail.row.id,
         name: detail.row.name.clone(),

@@ -158,9 +158,8 @@ fn chosen(detail: &RunDetail, named: &[String]) -> Result<Vec<ProviderName>, Cli
             });
         }
     }
-    let is_meant = |provider: &ProviderName| {
-        named.is_empty() || named.iter().any(|name| name == provider.as_str())
-    };
+    let is_meant =
+        |provider: &ProviderName| named.is_empty() || named.iter().any(|name| name == provider.as_str());
     Ok(all.into_iter().filter(is_meant).collect())
 }
 

@@ -28,8 +28,12 @@ impl Experiment {
         });
         if provider.kind == ProviderKind::Simulator {
             // It answers by case and seed, and not by what is asked.
-            let own = json!([target.name, target.settings.simulate, request.case.fingerprint.to_string(),
-                request.seed]);
+            let own = json!([
+                target.name,
+                target.settings.simulate,
+                request.case.fingerprint.to_string(),
+                request.seed
+            ]);
             whole["simulator"] = own;
         }
         Some(*blake3::hash(canonical(whole).to_string().as_bytes()).as_bytes())
@@ -43,7 +47,9 @@ fn canonical(value: Value) -> Value {
         Value::Object(object) => {
             let mut entries: Vec<(String, Value)> = object.into_iter().collect();
             entries.sort_by(|(a, _), (b, _)| a.cmp(b));
-            Value::Object(entries.into_iter().map(|(key, value)| (key, canonical(value))).collect::<Map<_, _>>())
+            Value::Object(
+                entries.into_iter().map(|(key, value)| (key, canonical(value))).collect::<Map<_, _>>(),
+            )
         }
         Value::Array(values) => Value::Array(values.into_iter().map(canonical).collect()),
         other => other,

@@ -133,7 +133,8 @@ impl Bucket {
         let missing = self.full_at.0.load(Relaxed).saturating_sub(self.clock.now().as_u64());
         let missing = missing.div_ceil(self.cell_ns);
         let (held, room) = (u64::from(self.burst.get()), u64::from(changed.burst.get()));
-        let missing = if missing > held { room + (missing - held) } else { room.saturating_sub(held - missing) };
+        let missing =
+            if missing > held { room + (missing - held) } else { room.saturating_sub(held - missing) };
         if missing > 0 {
             changed.add_debt(missing);
         }

@@ -122,7 +122,11 @@ impl Limiter {
     /// others have not yet left room.
     pub(super) fn share(&mut self, members: u32, drained: bool) {
         self.members = Some(members.max(1));
-        let change = if drained { |_: &Bucket, limit, burst_s| Bucket::drained(limit, burst_s) } else { Bucket::with_level };
+        let change = if drained {
+            |_: &Bucket, limit, burst_s| Bucket::drained(limit, burst_s)
+        } else {
+            Bucket::with_level
+        };
         self.change_buckets(|bucket, limit, burst_s| Some(change(bucket, limit, burst_s)));
     }
 

@@ -285,9 +285,7 @@ impl<T: Transport> ProviderQueue<T> {
                 place.failed(used_by(rejection));
                 Next::GiveUp
             }
-            ErrorClass::Retry | ErrorClass::RetrySlow => {
-                self.retry(place, key, rejection, backoff, left)
-            }
+            ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, key, rejection, backoff, left),
         }
     }
 

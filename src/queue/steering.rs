@@ -38,7 +38,11 @@ impl<T: Transport> ProviderQueue<T> {
     /// Does what the user asks, and tells it.
     pub fn steer(&self, control: QueueControl) {
         self.set_limits(&control.limits);
-        if control.paused { self.pause() } else { self.go_on() }
+        if control.paused {
+            self.pause()
+        } else {
+            self.go_on()
+        }
         tracing::info!(provider = %self.name, ?control, "the user steers the queue");
         self.tell(RunEvent::Steered { provider: self.name.clone(), control });
     }

@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(
             queue_text(&[record]),
             "\nqueue acme\n  learnt      4,000 requests/min\n  in flight   32 → 64 → 32; 1 halving, lowest 32\n  \
-             pauses      2, 5.0 s in all, the longest 4.0 s; 2 told by another process\n  \
+             pauses      2, 5.00 s in all, the longest 4.00 s; 2 told by another process\n  \
              shared      by up to 2 processes of this machine\n"
         );
     }

@@ -180,10 +180,8 @@ fn measured(target: &TargetCard) -> String {
 /// `pending 4, rate limit 2`.
 fn reasons(target: &TargetCard) -> String {
     let others = target.not_measured.iter().filter(|(reason, _)| **reason != "failed");
-    let reasons: Vec<(String, u64)> = others
-        .chain(&target.failures)
-        .map(|(reason, number)| (reason.replace('_', " "), *number))
-        .collect();
+    let reasons: Vec<(String, u64)> =
+        others.chain(&target.failures).map(|(reason, number)| (reason.replace('_', " "), *number)).collect();
     match reasons.as_slice() {
         [(reason, _)] => reason.clone(),
         _ => {

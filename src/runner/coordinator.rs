@@ -219,7 +219,8 @@ struct Coordinator {
 
 impl Coordinator {
     fn new(parts: RunParts) -> Self {
-        let RunParts { run, experiment, plan, queues, spent, earlier, failed, writer, committed, events } = parts;
+        let RunParts { run, experiment, plan, queues, spent, earlier, failed, writer, committed, events } =
+            parts;
         let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
             let targets = experiment.targets.iter().enumerate().filter(|(_, target)| target.provider == at);
             let positions = targets.map(|(position, _)| u32::try_from(position).expect("targets are few"));
@@ -401,8 +402,7 @@ impl Coordinator {
             Landing::Queue(Settlement::Ended(settled), reservation) => {
                 let key = self.key(flight.planned);
                 let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
-                let (record, attempts) =
-                    pricing::priced(key, flight.planned.first_attempt, *settled, price);
+                let (record, attempts) = pricing::priced(key, flight.planned.first_attempt, *settled, price);
                 reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
                 self.on_ended(flight.planned, flight.queue, record, attempts).await?;
                 self.note_asked(key, flight.hash, None).await

@@ -41,9 +41,7 @@ impl Store {
                 "SELECT record FROM queue_log WHERE run = ?1
                     AND session = (SELECT max(session) FROM queue_log WHERE run = ?1) ORDER BY provider",
             )
-            .and_then(|mut statement| {
-                statement.query_map([run], |row| Columns::of(row).json())?.collect()
-            })
+            .and_then(|mut statement| statement.query_map([run], |row| Columns::of(row).json())?.collect())
             .map_err(failed_to("read how the queues ran"))
     }
 }
