@@ -31,7 +31,7 @@ struct Cli {
 
     /// Tell on stderr what the queues do
     ///
-    /// Once for pauses and stops, twice for every retry. `CASELOAD_LOG` takes a filter such as
+    /// Once for retries, pauses, stops and limits learnt, twice for more. `CASELOAD_LOG` takes a filter such as
     /// `caseload::queue=debug`.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,

@@ -176,7 +176,7 @@ impl<T: Transport> ProviderQueue<T> {
     /// Stops the queue: nothing new starts, all that wait return at once, what is in flight goes on.
     pub fn stop(&self, reason: StopReason) {
         if self.halts.stop_queue(reason.clone()) {
-            tracing::warn!(provider = %self.name, %reason, "the queue stops");
+            tracing::info!(provider = %self.name, "the queue stops; why is told at the end of the run");
             self.tell(RunEvent::Stopped(reason));
         }
     }
