@@ -1,12 +1,16 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
+mod baseline;
 mod check;
+mod compare;
+mod compare_case;
 mod error;
 mod exit_status;
 mod export;
 mod grade;
 mod init;
 mod output;
+mod own_gates;
 mod progress;
 mod resume;
 mod run;
@@ -15,6 +19,7 @@ mod serve_mock;
 mod session;
 mod show;
 mod steer;
+mod store;
 mod store_argument;
 mod stored_experiment;
 
@@ -50,8 +55,11 @@ enum Command {
     Continue(steer::SteerArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Compare(compare::CompareArgs),
+    Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -69,8 +77,11 @@ pub fn main() -> ExitStatus {
         Command::Continue(arguments) => steer::go_on(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare_sides(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

@@ -7,6 +7,7 @@ mod grading;
 mod plan;
 mod pricing;
 mod steering;
+mod warm_up;
 
 pub use self::{
     budget::{Admission, Budget},
@@ -14,4 +15,5 @@ pub use self::{
     grading::{Graded, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
     steering::follow_controls,
+    warm_up::{Entry, Prefix, WarmUp},
 };

@@ -41,7 +41,7 @@ pub(super) fn note(
     let original = reused.map(|reused| &reused.trial.record);
     connection
         .prepare_cached(
-            "UPDATE trial SET request_hash = ?, original_run = ?, original_cost_picodollars = ?,
+            "UPDATE trial SET request_hash = ?, original_run = (SELECT name FROM run WHERE id = ?), original_cost_picodollars = ?,
                 original_latency_ms = ?
              WHERE run = ? AND target = ? AND case_position = ? AND repeat = ?",
         )?
@@ -77,7 +77,8 @@ impl Store {
             .and_then(|mut statement| {
                 statement.query_map(params![hash, run], trials::stored_trial)?.next().transpose()
             })
-            .map(|found| found.map(|trial| Reusable { trial }))
+            // An answer of which only a hash was kept cannot be given again.
+            .map(|found| found.filter(|trial| trial.answer_kept).map(|trial| Reusable { trial }))
             .map_err(failed_to("look for an earlier answer"))
     }
 

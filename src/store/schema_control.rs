@@ -24,19 +24,19 @@ CREATE TABLE queue_log (
 ) STRICT, WITHOUT ROWID;
 
 ALTER TABLE trial ADD COLUMN request_hash BLOB CHECK (length(request_hash) = 32);
-ALTER TABLE trial ADD COLUMN original_run INTEGER REFERENCES run (id);
+ALTER TABLE trial ADD COLUMN original_run TEXT;
 ALTER TABLE trial ADD COLUMN original_cost_picodollars INTEGER;
 ALTER TABLE trial ADD COLUMN original_latency_ms REAL;
 
 CREATE INDEX trial_by_request ON trial (request_hash) WHERE request_hash IS NOT NULL;
 
 CREATE VIEW reuse_view AS
-SELECT r.name AS run, g.name AS target, c.case_id, t.repeat, o.name AS original_run,
+SELECT r.name AS run, g.name AS target, c.case_id, t.repeat, t.original_run,
        t.original_cost_picodollars, t.original_latency_ms,
        t.run AS run_id, t.target AS target_position, t.case_position
 FROM trial t
 JOIN run r ON r.id = t.run
 JOIN target g ON g.run = t.run AND g.position = t.target
 JOIN run_case c ON c.run = t.run AND c.position = t.case_position
-JOIN run o ON o.id = t.original_run;
+WHERE t.original_run IS NOT NULL;
 ";
