@@ -164,6 +164,7 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
     let name =
         settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let graders = graders_of(experiment);
+    let gates = (!settings.gates.is_empty()).then(|| json!(settings.gates));
     let new = NewRun {
         experiment: &settings.name,
         seed: settings.seed,
@@ -171,7 +172,7 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
         golden_path: &path,
         golden_name: &name,
         config: &frozen,
-        gates: None,
+        gates: gates.as_ref(),
         graders: &graders,
         targets: &targets,
         prices: &prices,

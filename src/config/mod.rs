@@ -4,6 +4,7 @@ mod cached_parts;
 mod connect;
 mod document;
 mod experiment;
+mod gates;
 mod prices;
 mod prompt;
 mod prompt_cache;
@@ -15,6 +16,7 @@ pub use self::{
     connect::{connect, missing_keys},
     document::Document,
     experiment::{Experiment, PlannedCase, Target},
+    gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
     settings::{

@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 
 use super::{
     document::Document,
+    gates::{self, Gates},
     prices::{self, PriceTable},
     prompt_cache,
     written::{WrittenExperiment, WrittenGrader, WrittenPrompt, WrittenProvider, WrittenTarget},
@@ -159,6 +160,9 @@ pub struct Settings {
     pub targets: Vec<TargetSettings>,
     /// The accounts that the targets use.
     pub providers: Vec<ProviderSettings>,
+    /// The gates; absent in runs begun before there were any.
+    #[serde(default)]
+    pub gates: Gates,
 }
 
 impl Settings {
@@ -237,7 +241,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn plan(mut self, written: WrittenExperiment, today: Date) -> Result<Plan, Faults> {
+    fn plan(mut self, mut written: WrittenExperiment, today: Date) -> Result<Plan, Faults> {
         let table = self.price_table(&written);
         let named_graders = self.named_graders(&written.grader);
         let graders = self.default_graders(&written.graders, &named_graders);
@@ -256,6 +260,7 @@ impl Reading<'_> {
             selection: self.overrides.selection.clone(),
             targets,
             providers,
+            gates: gates::meant(self.document, std::mem::take(&mut written.gates), &mut self.faults),
         };
         let prices: Vec<Option<Price>> =
             settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{prices::WrittenPrice, settings::ProviderKind};
+use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind};
 use crate::{
     domain::PassIf,
     providers::{MaxTokensField, SimulatedTarget},
@@ -35,6 +35,8 @@ pub(super) struct WrittenExperiment {
     pub(super) grader: BTreeMap<String, Map<String, Value>>,
     #[serde(default)]
     pub(super) price: Vec<WrittenPrice>,
+    #[serde(default)]
+    pub(super) gates: WrittenGates,
 }
 
 /// A grader's name, or one written out.

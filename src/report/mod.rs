@@ -1,6 +1,7 @@
 //! Finished numbers in the forms in which people and machines read them.
 
 mod caching;
+mod comparison_text;
 mod format;
 mod measurements;
 mod scorecard;
@@ -9,6 +10,7 @@ mod table;
 
 pub use self::{
     caching::CacheCard,
+    comparison_text::{comparison_text, gates_text, matrix_text},
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},

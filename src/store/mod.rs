@@ -9,6 +9,7 @@
 mod cases;
 mod claim;
 mod columns;
+mod compared;
 mod error;
 mod export;
 mod find;
@@ -31,6 +32,7 @@ mod tests;
 pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
+    compared::{ComparedScore, ComparedTrial},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
