@@ -18,6 +18,7 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod store;
 mod store_argument;
 mod stored_experiment;
 
@@ -52,6 +53,7 @@ enum Command {
     Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -70,6 +72,7 @@ pub fn main() -> ExitStatus {
         Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

@@ -200,7 +200,9 @@ fn trial_text(
         text.push_str(&format!(" · ${cost}"));
     }
     text.push('\n');
-    if !record.answer.is_empty() {
+    if !trial.answer_kept {
+        text.push_str("  answer    (not kept)\n");
+    } else if !record.answer.is_empty() {
         text.push_str(&format!("  answer    {}\n", indented(&record.answer)));
     }
     for score in scores {
@@ -257,7 +259,7 @@ fn trial_json(
         "repeat": record.key.repeat,
         "outcome": record.outcome,
         "verdict": trial.verdict,
-        "answer": record.answer,
+        "answer": trial.answer_kept.then_some(&record.answer),
         "scores": scores,
         "usage": record.metered.usage,
         "cost_usd": record.cost,

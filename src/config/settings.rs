@@ -22,8 +22,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Cost, Fault, Faults, GraderName, GraderSpec, ModelId, Parameters, PassIf, Price, ProviderName,
-        TargetName, nearest,
+        AnswerKeeping, Cost, Fault, Faults, GraderName, GraderSpec, ModelId, Parameters, PassIf, Price,
+        ProviderName, Shard, TargetName, nearest,
     },
     golden::{CaseDefaults, Selection},
     providers::{MaxTokensField, SimulatedTarget, check_parameters},
@@ -156,6 +156,12 @@ pub struct Settings {
     pub max_cost: Option<Cost>,
     /// Which cases of the set are asked.
     pub selection: Selection,
+    /// The only part of the selected cases that is asked; `None`: all of them.
+    #[serde(default)]
+    pub shard: Option<Shard>,
+    /// What the store keeps of the answers.
+    #[serde(default)]
+    pub store_answers: AnswerKeeping,
     /// What is under test.
     pub targets: Vec<TargetSettings>,
     /// The accounts that the targets use.
@@ -201,6 +207,8 @@ pub struct Overrides {
     pub store: Option<PathBuf>,
     /// Which cases to ask.
     pub selection: Selection,
+    /// The only part of them to ask.
+    pub shard: Option<Shard>,
 }
 
 /// An experiment file, read and understood.
@@ -258,6 +266,8 @@ impl Reading<'_> {
             named_graders,
             max_cost: self.max_cost(written.max_cost_usd),
             selection: self.overrides.selection.clone(),
+            shard: self.overrides.shard,
+            store_answers: written.store_answers.unwrap_or_default(),
             targets,
             providers,
             gates: gates::meant(self.document, std::mem::take(&mut written.gates), &mut self.faults),

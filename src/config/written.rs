@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind};
 use crate::{
-    domain::PassIf,
+    domain::{AnswerKeeping, PassIf},
     providers::{MaxTokensField, SimulatedTarget},
     queue::{Limits, RetryPolicy},
 };
@@ -24,6 +24,7 @@ pub(super) struct WrittenExperiment {
     pub(super) pass_if: Option<PassIf>,
     pub(super) max_cost_usd: Option<f64>,
     pub(super) store: Option<PathBuf>,
+    pub(super) store_answers: Option<AnswerKeeping>,
     pub(super) prices: Option<PathBuf>,
     #[serde(default)]
     pub(super) prompt: WrittenPrompt,

@@ -4,6 +4,7 @@
 //! it stands on a floor above.
 
 mod answer;
+mod answer_keeping;
 mod attempt;
 mod begun;
 mod case;
@@ -21,12 +22,14 @@ mod price;
 mod prompt_cache;
 mod request;
 mod score;
+mod shard;
 mod time;
 mod trial;
 mod usage;
 
 pub use self::{
     answer::{Reply, ReplyLatency},
+    answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
     case::{Case, Examples, Source, Split},
@@ -44,6 +47,7 @@ pub use self::{
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     request::{Parameters, Prompt, Request},
     score::{Score, Verdict},
+    shard::Shard,
     time::UnixMillis,
     trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},
     usage::{Metered, Usage, UsageFlag},
