@@ -13,6 +13,7 @@ mod columns;
 mod contents;
 mod copy;
 mod delete;
+mod dictionary;
 mod error;
 mod export;
 mod find;
