@@ -4,8 +4,10 @@
 
 mod architecture;
 mod bad_input;
+mod caching;
 mod coverage;
 mod error_rates;
+mod money;
 mod readme;
 mod runs;
 mod stats_reference;

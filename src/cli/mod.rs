@@ -1,12 +1,16 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
+mod baseline;
 mod check;
+mod compare;
+mod compare_case;
 mod error;
 mod exit_status;
 mod export;
 mod grade;
 mod init;
 mod output;
+mod own_gates;
 mod progress;
 mod resume;
 mod run;
@@ -45,6 +49,8 @@ enum Command {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Compare(compare::CompareArgs),
+    Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
     Store(store::StoreArgs),
@@ -62,6 +68,8 @@ pub fn main() -> ExitStatus {
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare_sides(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Store(arguments) => store::store(&arguments),

@@ -188,6 +188,7 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
     let path = settings.golden.display().to_string();
     let name =
         settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let gates = (!settings.gates.is_empty()).then(|| json!(settings.gates));
     let graders = graders_of(&ready.selected);
     let places: HashMap<&CaseId, u32> = ready.selected.iter().map(|case| &case.id).zip(0..).collect();
     let golden_positions: Vec<u32> =
@@ -199,7 +200,7 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
         golden_path: &path,
         golden_name: &name,
         config: &frozen,
-        gates: None,
+        gates: gates.as_ref(),
         graders: &graders,
         targets: &targets,
         prices: &prices,

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    output,
+    output, own_gates,
     session::print_scorecard,
     store_argument::{StoreArgument, find_run},
 };
@@ -30,6 +30,12 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "ID")]
     case: Option<String>,
 
+    /// End with what the run and its gates say, as `run` does
+    ///
+    /// Only gates that need no other side are judged: `caseload compare` judges all of them.
+    #[arg(long)]
+    gate: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -51,6 +57,10 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<ExitStatus, CliError> {
         if !arguments.json {
             output::note(&next_steps(&detail, &arguments.store.flag()));
         }
+    }
+    if arguments.gate {
+        let gates = own_gates::judge(&store, detail.row.id, arguments.json)?;
+        return Ok(own_gates::worse(ExitStatus::of_run(detail.row.status), gates));
     }
     Ok(ExitStatus::Success)
 }

@@ -10,6 +10,7 @@ mod answers;
 mod cases;
 mod claim;
 mod columns;
+mod compared;
 mod contents;
 mod copy;
 mod delete;
@@ -45,6 +46,7 @@ mod tests;
 pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
+    compared::{ComparedScore, ComparedTrial},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
