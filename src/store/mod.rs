@@ -16,6 +16,7 @@ mod confirmation;
 mod contents;
 mod copy;
 mod delete;
+mod dictionary;
 mod error;
 mod export;
 mod find;
