@@ -8,6 +8,7 @@ mod grade;
 mod init;
 mod output;
 mod progress;
+mod rehearse;
 mod resume;
 mod run;
 mod runs;
@@ -45,6 +46,7 @@ enum Command {
     Show(show::ShowArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Rehearse(rehearse::RehearseArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -61,6 +63,7 @@ pub fn main() -> ExitStatus {
         Command::Show(arguments) => show::show(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

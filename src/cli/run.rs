@@ -72,7 +72,7 @@ pub(super) struct ExperimentArgs {
 
     /// Put the run into this store
     #[arg(long, value_name = "FILE")]
-    store: Option<PathBuf>,
+    pub(super) store: Option<PathBuf>,
 
     /// Override one entry of the experiment file, such as `target.small.max_tokens=256`
     #[arg(long, value_name = "KEY=VALUE")]
@@ -142,7 +142,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     session::work(prepared, store, &arguments.screen)
 }
 
-fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
+pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
     let experiment = &ready.experiment;
     let settings = &experiment.settings;
     let frozen = json!({

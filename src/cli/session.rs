@@ -73,10 +73,7 @@ pub(super) fn empty_plan(experiment: &Experiment) -> TrialPlan {
 /// Works on the run until it is done or must stop, and prints its scorecard.
 pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<ExitStatus, CliError> {
     let (run, name, store_path) = (prepared.run, prepared.name.clone(), prepared.store_path.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let summary = runtime.block_on(ask(prepared, store, screen))?;
-    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
-    runtime.shutdown_background();
+    let summary = drive(prepared, store, screen)?;
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
     for reason in &summary.stops {
@@ -84,6 +81,15 @@ pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<
     }
     output::note(&next_steps(&name, &summary, &store_path));
     Ok(ExitStatus::of_run(summary.status))
+}
+
+/// Works on the run until it is done or must stop.
+pub(super) fn drive(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSummary, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let summary = runtime.block_on(ask(prepared, store, screen));
+    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
+    runtime.shutdown_background();
+    summary
 }
 
 /// Prints a run's scorecard to stdout.
