@@ -9,6 +9,7 @@ mod error_rates;
 mod runs;
 mod stats_reference;
 mod support;
+mod weather;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;
 /// `top` stands among the file's own keys.

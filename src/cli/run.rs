@@ -138,7 +138,10 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
     let created = create_run(&mut store, &ready)?;
-    let prepared = Prepared::new(created, ready.experiment, ready.store);
+    // The cases end with the run's experiment: the scorecard is made from the store.
+    let Ready { experiment, golden, store: path } = ready;
+    drop(golden);
+    let prepared = Prepared::new(created, experiment, path);
     session::work(prepared, store, &arguments.screen)
 }
 

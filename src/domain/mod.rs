@@ -26,7 +26,7 @@ mod usage;
 pub use self::{
     answer::Reply,
     attempt::{Attempt, AttemptEnd},
-    case::{Case, Examples, Source, Split},
+    case::{Case, Examples, SharedSegments, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
     fault::{Fault, Faults, nearest},

@@ -20,6 +20,8 @@ mod server;
 mod settings;
 mod stats;
 #[cfg(test)]
+mod stream_tests;
+#[cfg(test)]
 mod tests;
 mod wire;
 
