@@ -70,7 +70,8 @@ fn watch(mut command: Command) -> Taken {
         wall = begun.elapsed();
         let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
         if let Some(line) = status.lines().find(|line| line.starts_with("VmHWM")) {
-            peak_kb = line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(peak_kb);
+            peak_kb =
+                line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(peak_kb);
         }
         // The counters outlive the process until somebody waits for it.
         let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
@@ -218,7 +219,9 @@ impl Server {
     fn http(&self, method: &str, path: &str) -> String {
         let address = self.url.trim_start_matches("http://");
         let mut stream = TcpStream::connect(address).expect("the server listens");
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).expect("a request can be written");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("the answer is text");
@@ -269,7 +272,8 @@ fn startup() {
         fs::write(bench.path("load.toml"), text).expect("an experiment can be written");
         let before = server.stats()["requests"].as_u64();
         let begun = Instant::now();
-        let mut child = bench.caseload(&["run", "load.toml", "-q"]).stdout(Stdio::null()).spawn().expect("it starts");
+        let mut child =
+            bench.caseload(&["run", "load.toml", "-q"]).stdout(Stdio::null()).spawn().expect("it starts");
         while server.stats()["requests"].as_u64() == before {
             assert!(begun.elapsed() < Duration::from_secs(20), "no request came");
         }
@@ -319,7 +323,12 @@ fn zero_latency() {
 }
 
 fn latency_64() {
-    beside_the_generator(5_000, 64, &["--latency-ms", "200", "--jitter-ms", "100"], Some(5_000.0 * 0.2 / 64.0));
+    beside_the_generator(
+        5_000,
+        64,
+        &["--latency-ms", "200", "--jitter-ms", "100"],
+        Some(5_000.0 * 0.2 / 64.0),
+    );
 }
 
 fn latency_512() {
@@ -329,7 +338,9 @@ fn latency_512() {
 
 /// Limits configured and learnt, in either dialect's headers, told in milliseconds or seconds.
 fn limits() {
-    println!("| limit a minute | cases | dialect | limit known by | waits told in | ideal s | sending s | of the ideal | 429s |");
+    println!(
+        "| limit a minute | cases | dialect | limit known by | waits told in | ideal s | sending s | of the ideal | 429s |"
+    );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- |");
     for (per_minute, cases, ideal) in [(6_000, 1_000, 9.0), (600, 200, 19.0)] {
         let bench = Bench::new(cases, 130);
@@ -368,7 +379,11 @@ fn in_flight() {
     let taken = bench.run(&server, "openai", 1, "max_in_flight = 10000");
     check(&taken, bench.cases as u64);
     let most = server.stats()["max_in_flight"].as_u64().unwrap_or(0);
-    println!("20,000 trials at 4 s: {most} in flight, peak {:.0} MB, {:.1} s", taken.peak_mb, taken.wall.as_secs_f64());
+    println!(
+        "20,000 trials at 4 s: {most} in flight, peak {:.0} MB, {:.1} s",
+        taken.peak_mb,
+        taken.wall.as_secs_f64()
+    );
 }
 
 fn large_answers() {
