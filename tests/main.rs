@@ -4,10 +4,14 @@
 
 mod architecture;
 mod bad_input;
+mod caching;
 mod coverage;
 mod error_rates;
+mod money;
+mod readme;
 mod runs;
 mod stats_reference;
+mod store_life;
 mod support;
 mod weather;
 

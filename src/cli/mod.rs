@@ -1,12 +1,16 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
+mod baseline;
 mod check;
+mod compare;
+mod compare_case;
 mod error;
 mod exit_status;
 mod export;
 mod grade;
 mod init;
 mod output;
+mod own_gates;
 mod progress;
 mod rehearse;
 mod resume;
@@ -15,7 +19,9 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod store;
 mod store_argument;
+mod stored_experiment;
 
 use clap::{Parser, Subcommand};
 
@@ -44,9 +50,12 @@ enum Command {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Compare(compare::CompareArgs),
+    Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
     Rehearse(rehearse::RehearseArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -61,9 +70,12 @@ pub fn main() -> ExitStatus {
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare_sides(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
         Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {
