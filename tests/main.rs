@@ -18,6 +18,7 @@ mod runs;
 mod stats_reference;
 mod store_life;
 mod support;
+mod weather;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;
 /// `top` stands among the file's own keys.

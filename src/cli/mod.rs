@@ -16,6 +16,7 @@ mod init;
 mod output;
 mod own_gates;
 mod progress;
+mod rehearse;
 mod resume;
 mod run;
 mod runs;
@@ -67,6 +68,7 @@ enum Command {
     Confirm(confirm::ConfirmArgs),
     Trend(trend::TrendArgs),
     Flaky(flaky::FlakyArgs),
+    Rehearse(rehearse::RehearseArgs),
     Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
@@ -92,6 +94,7 @@ pub fn main() -> ExitStatus {
         Command::Confirm(arguments) => confirm::confirm(&arguments),
         Command::Trend(arguments) => trend::trend(&arguments),
         Command::Flaky(arguments) => flaky::flaky(&arguments),
+        Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
         Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };

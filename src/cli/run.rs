@@ -79,7 +79,7 @@ pub(super) struct ExperimentArgs {
 
     /// Put the run into this store
     #[arg(long, value_name = "FILE")]
-    store: Option<PathBuf>,
+    pub(super) store: Option<PathBuf>,
 
     /// Override one entry of the experiment file, such as `target.small.max_tokens=256`
     #[arg(long, value_name = "KEY=VALUE")]
@@ -163,11 +163,14 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
     let created = create_run(&mut store, &ready)?;
-    let prepared = Prepared::new(created, ready.experiment, ready.store);
+    // The cases end with the run's experiment: the scorecard is made from the store.
+    let Ready { experiment, golden, store: path, .. } = ready;
+    drop(golden);
+    let prepared = Prepared::new(created, experiment, path);
     session::work(prepared, store, &arguments.screen)
 }
 
-fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
+pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
     let settings = &ready.experiment.settings;
     let path = settings.golden.display().to_string();
     let name =

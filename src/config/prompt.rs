@@ -155,7 +155,7 @@ fn template_values(case: &Case) -> minijinja::Value {
         ("input", minijinja::Value::from(Serde(&case.input))),
         ("message", minijinja::Value::from(case.input.last_user_message())),
         ("history", minijinja::Value::from(Serde(case.input.history()))),
-        ("segment", minijinja::Value::from(Serde(&case.segment))),
+        ("segment", minijinja::Value::from(Serde(&*case.segment))),
     ];
     if case.context != Value::Null {
         values.push(("context", minijinja::Value::from(Serde(&case.context))));
@@ -177,7 +177,7 @@ mod tests {
             added: None,
             owner: None,
             source: None,
-            segment: [("intent".to_owned(), "billing".to_owned())].into(),
+            segment: std::sync::Arc::new([("intent".to_owned(), "billing".to_owned())].into()),
             cluster: None,
             weight: 1.0,
             input,

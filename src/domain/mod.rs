@@ -33,7 +33,7 @@ pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
-    case::{Case, Examples, Source, Split},
+    case::{Case, Examples, SharedSegments, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
     fault::{Fault, Faults, nearest},

@@ -64,6 +64,11 @@ impl Bucket {
         self.per_minute
     }
 
+    /// What it holds when full.
+    pub(super) fn burst(&self) -> u64 {
+        u64::from(self.burst.get())
+    }
+
     /// Takes `cells`, or says how long until they can be taken.
     ///
     /// More than the bucket holds is taken when it is full; the rest is then owed, so that the next

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::domain::{LimitReport, LiveLimits, Usage};
 
 use super::{
@@ -20,6 +22,11 @@ pub struct TokenDemand {
     /// The most tokens its answer may have (`max_tokens`).
     pub output: u64,
 }
+
+/// The share of the server's burst of requests that is used at once. Its bucket fills from when the first request
+/// reaches it, and requests overtake each other on their way: a bucket as large as the server's would
+/// be ahead of it now and then, and where waits are told in whole seconds each refusal costs one.
+const BURST_SHARE: f64 = 0.9;
 
 /// What was taken for one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +54,7 @@ pub(super) struct Limiter {
     outputs: Mean,
     /// How many processes of this machine share the account; `None`: it is not shared.
     members: Option<u32>,
+    unmetered: Unmetered,
 }
 
 impl Limiter {
@@ -57,6 +65,7 @@ impl Limiter {
             buckets: Buckets::default(),
             outputs: Mean::default(),
             members: None,
+            unmetered: Unmetered::default(),
         };
         limiter.set_up_buckets();
         limiter
@@ -73,6 +82,7 @@ impl Limiter {
         };
         let taken = TokenDemand { output, ..demand };
         self.buckets.take(taken)?;
+        self.unmetered.add(taken);
         Ok(Taken(taken))
     }
 
@@ -155,26 +165,53 @@ impl Limiter {
     fn change_buckets(&mut self, change: impl Fn(&Bucket, u64, f64) -> Option<Bucket>) {
         let limits = self.learnt.under(&self.configured);
         let members = u64::from(self.members.unwrap_or(1));
-        // Processes that share an account leave a tenth of each burst alone: requests do not all take
-        // equally long to the server, and what overtakes there must find room.
-        let burst_s = self.configured.burst_s * if self.members.is_some() { SHARED_BURST } else { 1.0 };
-        let set_up = |bucket: &mut Option<Bucket>, limit: Option<u64>| {
+        let burst_s = self.configured.burst_s;
+        let sent = self.unmetered;
+        let set_up = |bucket: &mut Option<Bucket>, limit: Option<u64>, burst_s: f64, sent: u64| {
             let limit = limit.map(|limit| (limit / members).max(1));
             *bucket = match (bucket.take(), limit) {
                 (_, None) => None,
-                (None, Some(limit)) => Some(Bucket::new(limit, burst_s)),
+                (None, Some(limit)) => {
+                    // What went before the limit was known is missing in the server's bucket, too,
+                    // which at worst is empty.
+                    let mut bucket = Bucket::new(limit, burst_s);
+                    let left = sent.saturating_sub(self.unmetered.refilled(limit));
+                    bucket.owe(left.min(bucket.burst()));
+                    Some(bucket)
+                }
                 (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
-        set_up(&mut self.buckets.requests, limits.requests);
-        set_up(&mut self.buckets.input, limits.input_tokens);
-        set_up(&mut self.buckets.output, limits.output_tokens);
-        set_up(&mut self.buckets.tokens, limits.tokens);
+        set_up(&mut self.buckets.requests, limits.requests, burst_s * BURST_SHARE, sent.requests);
+        set_up(&mut self.buckets.input, limits.input_tokens, burst_s, sent.tokens.input);
+        set_up(&mut self.buckets.output, limits.output_tokens, burst_s, sent.tokens.output);
+        let both = sent.tokens.input.saturating_add(sent.tokens.output);
+        set_up(&mut self.buckets.tokens, limits.tokens, burst_s, both);
     }
 }
 
-/// The part of a burst that is used where an account is shared.
-const SHARED_BURST: f64 = 0.9;
+/// All that was sent since the first trial.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unmetered {
+    since: Option<Instant>,
+    requests: u64,
+    tokens: TokenDemand,
+}
+
+impl Unmetered {
+    fn add(&mut self, taken: TokenDemand) {
+        self.since.get_or_insert_with(Instant::now);
+        self.requests = self.requests.saturating_add(1);
+        self.tokens.input = self.tokens.input.saturating_add(taken.input);
+        self.tokens.output = self.tokens.output.saturating_add(taken.output);
+    }
+
+    /// What a limit of `per_minute` has given back since.
+    fn refilled(&self, per_minute: u64) -> u64 {
+        let since = self.since.map_or(0, |since| since.elapsed().as_millis());
+        u64::try_from(since.saturating_mul(u128::from(per_minute)) / 60_000).unwrap_or(u64::MAX)
+    }
+}
 
 /// One bucket a limit; none where the limit is not known.
 #[derive(Debug, Default)]
@@ -249,7 +286,7 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tokio::time::{Instant, advance};
+    use tokio::time::advance;
 
     use super::*;
 

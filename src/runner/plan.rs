@@ -20,6 +20,8 @@ pub struct PlannedTrial {
 pub struct TrialPlan {
     /// Repeats of each case.
     repeats: Vec<u32>,
+    /// The most repeats of any case.
+    deepest: u32,
     /// Where each case's bits begin within a target's.
     offsets: Vec<u64>,
     /// Trials of one target.
@@ -43,9 +45,18 @@ impl TrialPlan {
                 offset
             })
             .collect();
+        let deepest = repeats.iter().copied().max().unwrap_or(0);
         let words = (per_target * u64::from(targets)).div_ceil(64);
         let words = usize::try_from(words).expect("a plan of more bits than memory has addresses");
-        Self { repeats, offsets, per_target, targets, done: vec![0; words], attempts: HashMap::new() }
+        Self {
+            repeats,
+            deepest,
+            offsets,
+            per_target,
+            targets,
+            done: vec![0; words],
+            attempts: HashMap::new(),
+        }
     }
 
     /// Marks a trial as done: it is not asked (again).
@@ -106,8 +117,7 @@ impl Cursor {
 
     /// The next trial of `plan` that is not done.
     pub fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
-        let deepest = plan.repeats.iter().copied().max().unwrap_or(0);
-        while self.repeat <= deepest && !self.targets.is_empty() {
+        while self.repeat <= plan.deepest && !self.targets.is_empty() {
             let (repeat, case, target) = (self.repeat, self.case, self.targets[self.at]);
             let planned = plan.repeats[case as usize] >= repeat;
             self.step(plan);

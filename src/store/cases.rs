@@ -11,7 +11,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, Split};
+use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, SharedSegments, Split};
 
 /// A case as a run planned it.
 #[derive(Clone, Debug, PartialEq)]
@@ -158,6 +158,7 @@ impl Store {
         run: i64,
         mut each: impl FnMut(Case) -> Result<(), E>,
     ) -> Result<(), E> {
+        let mut segments = SharedSegments::default();
         self.for_each_case(run, |planned| {
             let content = self.case_content(&planned.fingerprint)?.ok_or(StoreError::NoContent)?;
             if content.is_forgotten() {
@@ -169,7 +170,7 @@ impl Store {
                 added: None,
                 owner: None,
                 source: None,
-                segment: planned.segment,
+                segment: segments.share(planned.segment),
                 cluster: content.cluster,
                 weight: content.weight,
                 input: content.input,
@@ -247,7 +248,7 @@ mod tests {
             (row.position, row.repeats, row.split, row.cluster.as_str(), row.weight, row.pass_if),
             (1, 3, second.split, "doc-7", 0.1, second.pass_if)
         );
-        assert_eq!((row.fingerprint, row.segment), (second.fingerprint, second.segment));
+        assert_eq!((row.fingerprint, row.segment), (second.fingerprint, (*second.segment).clone()));
         assert_eq!((content.input, content.expected), (second.input, second.expected));
         assert_eq!((content.graders, content.cluster), (second.graders, second.cluster));
         let mut clusters = vec![];

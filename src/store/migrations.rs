@@ -11,12 +11,8 @@ use super::{
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 4] = [
-    schema::VERSION_1,
-    schema_life::STORE_LIFE,
-    confirmation::TABLE,
-    schema_control::STEERING_AND_REUSE,
-];
+const STEPS: [&str; 4] =
+    [schema::VERSION_1, schema_life::STORE_LIFE, confirmation::TABLE, schema_control::STEERING_AND_REUSE];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();
