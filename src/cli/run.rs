@@ -164,8 +164,8 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     let mut store = Store::open(&ready.store)?;
     let created = create_run(&mut store, &ready)?;
     // The cases end with the run's experiment: the scorecard is made from the store.
-    let Ready { experiment, golden, store: path, .. } = ready;
-    drop(golden);
+    let Ready { experiment, golden, store: path, selected } = ready;
+    drop((golden, selected));
     let prepared = Prepared::new(created, experiment, path);
     session::work(prepared, store, &arguments.screen)
 }

@@ -168,6 +168,8 @@ async fn limits_of_tokens_are_told_and_kept_in_the_words_of_the_dialect() {
     let openai = start(MockSettings { input_tokens_per_minute: None, ..settings }).await;
     let first = ask(&openai, COMPLETIONS, 1, false).await;
     assert_eq!(told(&first, "x-ratelimit-limit-tokens"), "7000");
-    assert_eq!(told(&first, "x-ratelimit-remaining-tokens"), "6599");
+    // 400 of the prompt and room for one of the answer, some of it filled up again already.
+    let remaining: u64 = told(&first, "x-ratelimit-remaining-tokens").parse().unwrap();
+    assert!((6_599..6_700).contains(&remaining), "{remaining}");
     assert!(!first.headers().contains_key("x-ratelimit-limit-requests"));
 }

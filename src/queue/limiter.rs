@@ -305,7 +305,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_trial_that_one_limit_holds_back_takes_nothing_from_the_others() {
         let mut limiter = Limiter::new(Limits {
-            requests_per_minute: Some(120),
+            requests_per_minute: Some(160),
             input_tokens_per_minute: Some(60_000),
             ..limits()
         });
@@ -315,7 +315,7 @@ mod tests {
             assert_eq!(limiter.take(demand(1_000, 0)), Err(Duration::from_secs(2)));
         }
         limiter.take(demand(0, 0)).unwrap();
-        assert_eq!(limiter.take(demand(0, 0)), Err(Duration::from_millis(500)));
+        assert_eq!(limiter.take(demand(0, 0)), Err(Duration::from_millis(375)));
     }
 
     #[tokio::test(start_paused = true)]
