@@ -244,6 +244,21 @@ pub fn read(file: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Fau
     reading.plan(written, today)
 }
 
+/// A path that stands in `file`, relative to the file itself.
+pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or_else(|| Path::new(""));
+    folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
+        // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
+        let plain = whole.file_name().is_some();
+        if part == std::path::Component::ParentDir && plain {
+            whole.pop();
+        } else {
+            whole.push(part);
+        }
+        whole
+    })
+}
+
 /// The reading of one file: collects faults while it resolves.
 struct Reading<'a> {
     document: &'a Document,
@@ -294,17 +309,7 @@ impl Reading<'_> {
 
     /// A path of the file, relative to the file itself.
     fn beside(&self, path: &Path) -> PathBuf {
-        let folder = self.document.file().parent().unwrap_or_else(|| Path::new(""));
-        folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
-            // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
-            let plain = whole.file_name().is_some();
-            if part == std::path::Component::ParentDir && plain {
-                whole.pop();
-            } else {
-                whole.push(part);
-            }
-            whole
-        })
+        beside(self.document.file(), path)
     }
 
     fn name(&mut self, name: Option<&str>) -> String {

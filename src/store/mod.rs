@@ -12,6 +12,7 @@ mod claim;
 mod columns;
 mod control;
 mod compared;
+mod confirmation;
 mod contents;
 mod copy;
 mod delete;
@@ -19,6 +20,7 @@ mod error;
 mod export;
 mod find;
 mod forget;
+mod history;
 mod info;
 mod insert;
 mod merge;
@@ -50,10 +52,12 @@ pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
     compared::{ComparedScore, ComparedTrial},
+    confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
     forget::{Forget, Forgotten},
+    history::Returned,
     info::{KindSize, RunSize, StoreInfo},
     merge::Merged,
     open::Store,
