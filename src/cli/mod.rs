@@ -4,9 +4,13 @@ mod baseline;
 mod check;
 mod compare;
 mod compare_case;
+mod compare_forms;
+mod confirm;
 mod error;
 mod exit_status;
+mod experiment_argument;
 mod export;
+mod flaky;
 mod grade;
 mod init;
 mod output;
@@ -21,6 +25,7 @@ mod show;
 mod store;
 mod store_argument;
 mod stored_experiment;
+mod trend;
 
 use clap::{Parser, Subcommand};
 
@@ -53,6 +58,9 @@ enum Command {
     Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Confirm(confirm::ConfirmArgs),
+    Trend(trend::TrendArgs),
+    Flaky(flaky::FlakyArgs),
     Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
@@ -72,6 +80,9 @@ pub fn main() -> ExitStatus {
         Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Confirm(arguments) => confirm::confirm(&arguments),
+        Command::Trend(arguments) => trend::trend(&arguments),
+        Command::Flaky(arguments) => flaky::flaky(&arguments),
         Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };

@@ -73,10 +73,7 @@ pub(super) fn empty_plan(experiment: &Experiment) -> TrialPlan {
 /// Works on the run until it is done or must stop, and prints its scorecard.
 pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<ExitStatus, CliError> {
     let (run, name, store_path) = (prepared.run, prepared.name.clone(), prepared.store_path.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let summary = runtime.block_on(ask(prepared, store, screen))?;
-    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
-    runtime.shutdown_background();
+    let summary = ask_to_the_end(prepared, store, screen)?;
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
     let gates = own_gates::judge(&store, run, screen.json)?;
@@ -85,6 +82,19 @@ pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<
     }
     output::note(&next_steps(&name, &summary, &store_path));
     Ok(own_gates::worse(ExitStatus::of_run(summary.status), gates))
+}
+
+/// Works on the run until it is done or must stop, and prints nothing but its progress.
+pub(super) fn ask_to_the_end(
+    prepared: Prepared,
+    store: Store,
+    screen: &Screen,
+) -> Result<RunSummary, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let summary = runtime.block_on(ask(prepared, store, screen))?;
+    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
+    runtime.shutdown_background();
+    Ok(summary)
 }
 
 /// Prints a run's scorecard to stdout.

@@ -17,6 +17,7 @@ use super::{
     document::Document,
     gates::{self, Gates},
     prices::{self, PriceTable},
+    prompt_cache,
     written::{WrittenExperiment, WrittenGrader, WrittenPrompt, WrittenProvider, WrittenTarget},
 };
 use crate::{
@@ -25,7 +26,7 @@ use crate::{
         ProviderName, Shard, TargetName, nearest,
     },
     golden::{CaseDefaults, Selection},
-    providers::{MaxTokensField, SimulatedTarget},
+    providers::{MaxTokensField, SimulatedTarget, check_parameters},
     queue::QueueSettings,
 };
 
@@ -625,9 +626,6 @@ impl Reading<'_> {
                 "name the JSONL file of recorded outputs",
             );
         }
-        if written.max_tokens == Some(0) {
-            self.fault(&format!("{place}.max_tokens"), "found 0, expected at least 1");
-        }
         let model = written.model.clone().unwrap_or_default();
         let name = written.name.clone().unwrap_or_else(|| model.clone());
         let own_prompt = written.prompt.as_ref();
@@ -635,18 +633,33 @@ impl Reading<'_> {
             name: name.into(),
             provider: provider.into(),
             model: model.into(),
-            parameters: Parameters {
-                max_tokens: written.max_tokens,
-                temperature: written.temperature,
-                top_p: written.top_p,
-                stop: written.stop.clone(),
-                extra: written.extra.clone(),
-            },
+            parameters: self.parameters(&place, written),
             system: self.template(&place, own_prompt, &experiment.prompt, "system"),
             user: self.template(&place, own_prompt, &experiment.prompt, "user"),
             outputs,
             simulate: written.simulate.clone().unwrap_or_default(),
         }
+    }
+
+    /// What is set for all requests of a target.
+    fn parameters(&mut self, place: &str, written: &WrittenTarget) -> Parameters {
+        let cache = written.cache.as_ref().and_then(|cache| {
+            let read = prompt_cache::read(cache);
+            read.map_err(|message| self.fault(&format!("{place}.cache"), message)).ok()
+        });
+        let parameters = Parameters {
+            max_tokens: written.max_tokens,
+            temperature: written.temperature,
+            top_p: written.top_p,
+            stop: written.stop.clone(),
+            stream: written.stream,
+            cache,
+            extra: written.extra.clone(),
+        };
+        for message in check_parameters(&parameters) {
+            self.fault(place, message);
+        }
+        parameters
     }
 
     /// One part of a target's prompt: its own, else the experiment's; as text or from a file.

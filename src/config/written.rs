@@ -70,6 +70,9 @@ pub(super) struct WrittenTarget {
     #[serde(default)]
     pub(super) stop: Vec<String>,
     #[serde(default)]
+    pub(super) stream: bool,
+    pub(super) cache: Option<Value>,
+    #[serde(default)]
     pub(super) extra: Map<String, Value>,
     pub(super) outputs: Option<PathBuf>,
     pub(super) simulate: Option<SimulatedTarget>,

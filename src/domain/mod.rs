@@ -6,6 +6,7 @@
 mod answer;
 mod answer_keeping;
 mod attempt;
+mod begun;
 mod case;
 mod error_class;
 mod event;
@@ -18,6 +19,7 @@ mod money;
 mod outcome;
 mod pass_if;
 mod price;
+mod prompt_cache;
 mod request;
 mod score;
 mod shard;
@@ -29,6 +31,7 @@ pub use self::{
     answer::{Reply, ReplyLatency},
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
+    begun::Begun,
     case::{Case, Examples, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
@@ -41,6 +44,7 @@ pub use self::{
     outcome::Outcome,
     pass_if::PassIf,
     price::{Price, Rates, Tier},
+    prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     request::{Parameters, Prompt, Request},
     score::{Score, Verdict},
     shard::Shard,

@@ -5,12 +5,13 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
+    confirmation,
     error::{StoreError, failed_to},
     schema, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 2] = [schema::VERSION_1, schema_life::STORE_LIFE];
+const STEPS: [&str; 3] = [schema::VERSION_1, schema_life::STORE_LIFE, confirmation::TABLE];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

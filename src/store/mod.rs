@@ -11,6 +11,7 @@ mod cases;
 mod claim;
 mod columns;
 mod compared;
+mod confirmation;
 mod contents;
 mod copy;
 mod delete;
@@ -18,6 +19,7 @@ mod error;
 mod export;
 mod find;
 mod forget;
+mod history;
 mod info;
 mod insert;
 mod merge;
@@ -46,10 +48,12 @@ pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
     compared::{ComparedScore, ComparedTrial},
+    confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
     forget::{Forget, Forgotten},
+    history::Returned,
     info::{KindSize, RunSize, StoreInfo},
     merge::Merged,
     open::Store,

@@ -238,6 +238,7 @@ mod tests {
             case: Arc::new(case),
             repeat,
             seed: 99,
+            begun: Default::default(),
         }
     }
 
