@@ -9,6 +9,8 @@ mod caching;
 mod compare;
 mod coverage;
 mod error_rates;
+mod field_reports;
+mod live;
 mod money;
 mod readme;
 mod over_time;

@@ -22,6 +22,7 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod steer;
 mod store;
 mod store_argument;
 mod stored_experiment;
@@ -40,7 +41,7 @@ struct Cli {
 
     /// Tell on stderr what the queues do
     ///
-    /// Once for pauses and stops, twice for every retry. `CASELOAD_LOG` takes a filter such as
+    /// Once for retries, pauses, stops and limits learnt, twice for more. `CASELOAD_LOG` takes a filter such as
     /// `caseload::queue=debug`.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -52,6 +53,11 @@ enum Command {
     Check(check::CheckArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
+    Limits(steer::LimitsArgs),
+    /// Start nothing new in a running run until `continue`; what is in flight goes on
+    Pause(steer::SteerArgs),
+    /// Go on with a running run that was paused
+    Continue(steer::SteerArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Compare(compare::CompareArgs),
@@ -74,6 +80,9 @@ pub fn main() -> ExitStatus {
         Command::Check(arguments) => check::check(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Limits(arguments) => steer::limits(&arguments),
+        Command::Pause(arguments) => steer::pause(&arguments),
+        Command::Continue(arguments) => steer::go_on(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Compare(arguments) => compare::compare_sides(&arguments),

@@ -113,6 +113,13 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     let (committed, committed_receiver) = mpsc::unbounded_channel::<Vec<TrialKey>>();
     let queues = config::connect(&prepared.experiment, &events)?;
     let display = progress::show(queue_progress(&prepared), event_receiver, screen.quiet || screen.json);
+    store.clear_controls(prepared.run)?;
+    let named = prepared.experiment.settings.providers.iter().zip(&queues);
+    let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));
+    let controls = Store::open_read_only(store.path())?;
+    tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
+    let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
+    let earlier = reuses.then(|| Store::open_read_only(store.path())).transpose()?;
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,
@@ -120,6 +127,7 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
         plan: prepared.plan,
         queues,
         spent: prepared.spent,
+        earlier,
         failed: prepared.failed,
         writer,
         committed: committed_receiver,

@@ -133,6 +133,9 @@ pub struct TargetSettings {
     pub outputs: Option<PathBuf>,
     /// How the simulator plays it.
     pub simulate: SimulatedTarget,
+    /// Whether answers of earlier runs to identical requests are used again.
+    #[serde(default)]
+    pub reuse: bool,
 }
 
 /// A whole experiment as it is meant.
@@ -531,6 +534,7 @@ impl Reading<'_> {
             limits: written.limits.clone().unwrap_or_default(),
             retry: written.retry.unwrap_or_default(),
             attempt_timeout_s: written.timeouts.attempt_s.unwrap_or(defaults.attempt_timeout_s),
+            trial_timeout_s: written.timeouts.trial_s,
             ..defaults
         };
         for message in queue.faults() {
@@ -638,6 +642,7 @@ impl Reading<'_> {
             user: self.template(&place, own_prompt, &experiment.prompt, "user"),
             outputs,
             simulate: written.simulate.clone().unwrap_or_default(),
+            reuse: written.reuse.or(experiment.reuse).unwrap_or(false),
         }
     }
 

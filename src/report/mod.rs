@@ -11,6 +11,7 @@ mod comparison_text;
 mod caching;
 mod format;
 mod measurements;
+mod queue_text;
 mod scorecard;
 mod scorecard_text;
 mod table;

@@ -7,11 +7,16 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use super::{
     confirmation,
     error::{StoreError, failed_to},
-    schema, schema_life, upkeep,
+    schema, schema_control, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 3] = [schema::VERSION_1, schema_life::STORE_LIFE, confirmation::TABLE];
+const STEPS: [&str; 4] = [
+    schema::VERSION_1,
+    schema_life::STORE_LIFE,
+    confirmation::TABLE,
+    schema_control::STEERING_AND_REUSE,
+];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

@@ -10,6 +10,7 @@ mod answers;
 mod cases;
 mod claim;
 mod columns;
+mod control;
 mod compared;
 mod confirmation;
 mod contents;
@@ -27,12 +28,15 @@ mod migrations;
 mod open;
 mod packed;
 mod prices;
+mod queue_log;
+mod reuse;
 mod resume;
 mod run_tables;
 mod runs;
 mod schema;
 mod schema_life;
 mod scorecard;
+mod schema_control;
 mod trials;
 mod upkeep;
 mod writer;
@@ -58,6 +62,7 @@ pub use self::{
     merge::Merged,
     open::Store,
     resume::{DoneTrial, FailedTrial, ToGrade},
+    reuse::{RequestHash, Reusable, ReusedTotals},
     runs::{CreatedRun, NewGrader, NewRun, NewTarget},
     scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
     trials::StoredTrial,
