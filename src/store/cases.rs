@@ -106,6 +106,29 @@ fn run_case(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunCase> {
     })
 }
 
+/// A case put together again.
+fn whole(planned: RunCase, content: CaseContent) -> Case {
+    Case {
+        id: planned.id,
+        split: planned.split,
+        added: None,
+        owner: None,
+        source: None,
+        segment: planned.segment,
+        cluster: content.cluster,
+        weight: content.weight,
+        input: content.input,
+        context: content.context,
+        expected: content.expected,
+        graders: content.graders,
+        repeats: Some(planned.repeats),
+        pass_if: content.pass_if,
+        examples: content.examples,
+        meta: Value::Null,
+        fingerprint: planned.fingerprint,
+    }
+}
+
 impl Store {
     /// Calls `each` with every case of a run, in golden-set order.
     ///
@@ -138,26 +161,16 @@ impl Store {
     ) -> Result<(), E> {
         self.for_each_case(run, |planned| {
             let content = self.case_content(&planned.fingerprint)?.ok_or(StoreError::NoContent)?;
-            each(Case {
-                id: planned.id,
-                split: planned.split,
-                added: None,
-                owner: None,
-                source: None,
-                segment: planned.segment,
-                cluster: content.cluster,
-                weight: content.weight,
-                input: content.input,
-                context: content.context,
-                expected: content.expected,
-                graders: content.graders,
-                repeats: Some(planned.repeats),
-                pass_if: content.pass_if,
-                examples: content.examples,
-                meta: Value::Null,
-                fingerprint: planned.fingerprint,
-            })
+            each(whole(planned, content))
         })
+    }
+
+    /// The case of that id as it was planned.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn whole_case(&self, run: i64, id: &CaseId) -> Result<Option<Case>, StoreError> {
+        Ok(self.find_case(run, id)?.map(|(planned, content)| whole(planned, content)))
     }
 
     /// The case of that id, with its content.

@@ -6,11 +6,11 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
     error::{StoreError, failed_to},
-    schema,
+    estimates, schema,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 1] = [schema::VERSION_1];
+const STEPS: [&str; 2] = [schema::VERSION_1, estimates::ESTIMATE_TABLE];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

@@ -10,6 +10,7 @@ mod cases;
 mod claim;
 mod columns;
 mod error;
+mod estimates;
 mod export;
 mod find;
 mod insert;
