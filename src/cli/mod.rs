@@ -1,12 +1,15 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
 mod check;
+mod count_tokens;
 mod error;
+mod estimate;
 mod exit_status;
 mod export;
 mod grade;
 mod init;
 mod output;
+mod pilot;
 mod progress;
 mod resume;
 mod run;
@@ -39,6 +42,8 @@ struct Cli {
 enum Command {
     Init(init::InitArgs),
     Check(check::CheckArgs),
+    Estimate(estimate::EstimateArgs),
+    Pilot(pilot::PilotArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
@@ -55,6 +60,8 @@ pub fn main() -> ExitStatus {
     let done = match cli.command {
         Command::Init(arguments) => init::init(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Estimate(arguments) => estimate::estimate(&arguments),
+        Command::Pilot(arguments) => pilot::pilot(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),

@@ -8,7 +8,9 @@ use serde_json::json;
 
 use super::{
     error::CliError,
+    estimate,
     exit_status::ExitStatus,
+    resume,
     session::{self, Prepared, Screen},
 };
 use crate::{
@@ -29,12 +31,20 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) experiment: ExperimentArgs,
 
+    /// Send nothing; print what `caseload estimate` prints
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Go on with the experiment's latest run (a pilot, say) where that is not done
+    #[arg(long = "continue")]
+    go_on: bool,
+
     #[command(flatten)]
     screen: Screen,
 }
 
 /// An experiment and what to put over it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ExperimentArgs {
     /// The experiment file, such as `config/demo.toml`
     pub(super) experiment: PathBuf,
@@ -86,7 +96,20 @@ fn parse_split(text: &str) -> Result<Split, String> {
         .ok_or_else(|| "expected tuning, held-out or live".to_owned())
 }
 
+/// What a pilot sets for itself alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PilotsOwn {
+    pub(super) repeats: Option<u32>,
+    pub(super) max_cost: Option<Cost>,
+}
+
 impl ExperimentArgs {
+    /// The arguments of the whole run, and what its pilot has for itself.
+    pub(super) fn without_pilots_own(&self) -> (Self, PilotsOwn) {
+        let own = PilotsOwn { repeats: self.repeats, max_cost: self.max_cost };
+        (Self { repeats: None, max_cost: None, ..self.clone() }, own)
+    }
+
     fn overrides(&self) -> Overrides {
         Overrides {
             set: self.set.clone(),
@@ -135,14 +158,28 @@ pub(super) struct Ready {
 /// Does `caseload run`.
 pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     let ready = arguments.experiment.read(false)?;
+    if arguments.dry_run {
+        return estimate::dry_run(ready, arguments.screen.json);
+    }
+    if arguments.go_on
+        && let Some(unfinished) = resume::unfinished(&ready.store, &ready.experiment.settings.name)?
+    {
+        return resume::go_on(&unfinished, ready.store, &arguments.screen);
+    }
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
     let created = create_run(&mut store, &ready)?;
+    let estimated = estimate::at_start(&store, &ready.experiment, created.id, false)?;
+    store.add_estimate(created.id, &estimated)?;
     let prepared = Prepared::new(created, ready.experiment, ready.store);
     session::work(prepared, store, &arguments.screen)
 }
 
-fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
+/// Makes the run's rows in the store.
+pub(super) fn create_run(
+    store: &mut Store,
+    ready: &Ready,
+) -> Result<crate::store::CreatedRun, CliError> {
     let experiment = &ready.experiment;
     let settings = &experiment.settings;
     let frozen = json!({

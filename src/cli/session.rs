@@ -72,7 +72,19 @@ pub(super) fn empty_plan(experiment: &Experiment) -> TrialPlan {
 
 /// Works on the run until it is done or must stop, and prints its scorecard.
 pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<ExitStatus, CliError> {
-    let (run, name, store_path) = (prepared.run, prepared.name.clone(), prepared.store_path.clone());
+    let (name, store_path) = (prepared.name.clone(), prepared.store_path.clone());
+    let (status, summary) = work_on(prepared, store, screen)?;
+    output::note(&next_steps(&name, &summary, &store_path));
+    Ok(status)
+}
+
+/// The same without telling what could be done next.
+pub(super) fn work_on(
+    prepared: Prepared,
+    store: Store,
+    screen: &Screen,
+) -> Result<(ExitStatus, RunSummary), CliError> {
+    let (run, store_path) = (prepared.run, prepared.store_path.clone());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let summary = runtime.block_on(ask(prepared, store, screen))?;
     // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
@@ -82,8 +94,7 @@ pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<
     for reason in &summary.stops {
         output::note(&format!("stopped: {reason}"));
     }
-    output::note(&next_steps(&name, &summary, &store_path));
-    Ok(ExitStatus::of_run(summary.status))
+    Ok((ExitStatus::of_run(summary.status), summary))
 }
 
 /// Prints a run's scorecard to stdout.

@@ -9,7 +9,7 @@ mod settings;
 mod written;
 
 pub use self::{
-    connect::{connect, missing_keys},
+    connect::{anthropic_settings, connect, missing_keys},
     document::Document,
     experiment::{Experiment, PlannedCase, Target},
     prices::PriceTable,

@@ -61,6 +61,23 @@ pub struct InputRatio {
     pub se: f64,
 }
 
+impl InputRatio {
+    /// R = Σ real / Σ counted over cases; `None` without any.
+    ///
+    /// Source: Cochran (1977), Sampling Techniques, ch. 6 (ratio estimator, linearised variance).
+    pub fn of(real: &[f64], counted: &[f64]) -> Option<Self> {
+        let (sum_real, sum_counted) = (real.iter().sum::<f64>(), counted.iter().sum::<f64>());
+        if sum_counted <= 0.0 || sum_real <= 0.0 {
+            return None;
+        }
+        let (n, ratio) = (real.len() as f64, sum_real / sum_counted);
+        let squares: f64 =
+            real.iter().zip(counted).map(|(real, counted)| (real - ratio * counted).powi(2)).sum();
+        let se = if n > 1.0 { (squares / (n - 1.0) / n).sqrt() / (sum_counted / n) } else { 0.25 * ratio };
+        Some(Self { ratio, se })
+    }
+}
+
 /// One answered trial: how long it took and what it wrote.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PastTrial {
@@ -243,9 +260,7 @@ fn gather(
 }
 
 /// Renders prompts of an earlier run as it rendered them, counts them, and sets that against what
-/// the provider counted: R = Σ real / Σ counted over cases.
-///
-/// Source: Cochran (1977), Sampling Techniques, ch. 6 (ratio estimator and its linearised variance).
+/// the provider counted.
 fn input_ratio(
     store: &Store,
     run: i64,
@@ -273,12 +288,5 @@ fn input_ratio(
         real.push(cases[at].inputs.iter().sum::<f64>() / cases[at].inputs.len() as f64);
         counted.push(tokens::count(tokenizer, &prompt) as f64);
     }
-    let (sum_real, sum_counted) = (real.iter().sum::<f64>(), counted.iter().sum::<f64>());
-    if sum_counted <= 0.0 || sum_real <= 0.0 {
-        return Ok(None);
-    }
-    let (n, ratio) = (real.len() as f64, sum_real / sum_counted);
-    let squares: f64 = real.iter().zip(&counted).map(|(real, counted)| (real - ratio * counted).powi(2)).sum();
-    let se = if n > 1.0 { (squares / (n - 1.0) / n).sqrt() / (sum_counted / n) } else { 0.25 * ratio };
-    Ok(Some(InputRatio { ratio, se }))
+    Ok(InputRatio::of(&real, &counted))
 }

@@ -7,6 +7,7 @@
 
 pub mod anthropic;
 pub mod classify;
+mod count_tokens;
 pub mod error_body;
 pub mod estimate_tokens;
 pub mod http;
@@ -29,6 +30,7 @@ pub mod usage;
 
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
+    count_tokens::TokenCounter,
     estimate_tokens::estimate_input_tokens,
     http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},

@@ -1,12 +1,18 @@
 //! Finished numbers in the forms in which people and machines read them.
 
+mod estimate_text;
 mod format;
+mod frontier_svg;
+mod frontier_text;
 mod measurements;
 mod scorecard;
 mod scorecard_text;
 mod table;
 
 pub use self::{
+    estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
+    frontier_svg::frontier_svg,
+    frontier_text::frontier_text,
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},

@@ -72,6 +72,8 @@ pub struct RunSummary {
     pub stops: Vec<StopReason>,
     /// Trials that ended in this session.
     pub ended: u64,
+    /// Trials that failed, those of earlier sessions included.
+    pub failed: u64,
     /// Trials still to do.
     pub pending: u64,
     /// How long the session took.
@@ -175,7 +177,14 @@ impl Progress {
         } else {
             RunStatus::Complete
         };
-        RunSummary { status, stops, ended: self.ended, pending, wall: self.started.elapsed() }
+        RunSummary {
+            status,
+            stops,
+            ended: self.ended,
+            failed: self.failed,
+            pending,
+            wall: self.started.elapsed(),
+        }
     }
 }
 

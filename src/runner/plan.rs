@@ -26,6 +26,8 @@ pub struct TrialPlan {
     per_target: u64,
     targets: u32,
     done: Vec<u64>,
+    /// Trials that this session leaves to a later one; they have a bit of `done`, too.
+    later: u64,
     /// The attempts already made for trials that are to be asked again.
     attempts: HashMap<(u32, u32, u32), u32>,
 }
@@ -45,13 +47,26 @@ impl TrialPlan {
             .collect();
         let words = (per_target * u64::from(targets)).div_ceil(64);
         let words = usize::try_from(words).expect("a plan of more bits than memory has addresses");
-        Self { repeats, offsets, per_target, targets, done: vec![0; words], attempts: HashMap::new() }
+        Self { repeats, offsets, per_target, targets, done: vec![0; words], later: 0, attempts: HashMap::new() }
     }
 
     /// Marks a trial as done: it is not asked (again).
     pub fn mark_done(&mut self, target: u32, case: u32, repeat: u32) {
         let (word, bit) = self.place(target, case, repeat);
         self.done[word] |= 1 << bit;
+    }
+
+    /// Leaves a trial that is not done to a later session: it is not asked, and stays pending.
+    pub fn leave_for_later(&mut self, target: u32, case: u32, repeat: u32) {
+        if !self.is_done(target, case, repeat) {
+            self.mark_done(target, case, repeat);
+            self.later += 1;
+        }
+    }
+
+    /// Trials that are left to a later session.
+    pub fn left_for_later(&self) -> u64 {
+        self.later
     }
 
     /// Notes that `made` attempts were made for a trial that is to be asked again.
@@ -66,7 +81,7 @@ impl TrialPlan {
 
     /// Trials that are not done.
     pub fn pending(&self) -> u64 {
-        self.total() - self.done.iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
+        self.total() + self.later - self.done.iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
     }
 
     /// Trials of `targets` that are not done.
@@ -163,6 +178,16 @@ mod tests {
         let mut cursor = Cursor::new(vec![0]);
         cursor.next(&plan);
         assert_eq!(cursor.next(&plan).map(|trial| trial.first_attempt), Some(4));
+    }
+
+    #[test]
+    fn what_is_left_for_later_is_pending_and_not_asked() {
+        let mut plan = TrialPlan::new(1, vec![2, 1]);
+        plan.leave_for_later(0, 1, 1);
+        plan.leave_for_later(0, 1, 1);
+        plan.mark_done(0, 0, 1);
+        assert_eq!(walk(&plan, &[0]), [(0, 0, 2)]);
+        assert_eq!((plan.pending(), plan.left_for_later()), (2, 1));
     }
 
     #[test]
