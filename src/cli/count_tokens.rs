@@ -38,7 +38,11 @@ pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<
             real.push(tokens as f64);
             counted.push(count(tokenizer, &request.prompt) as f64);
         }
-        output::note(&format!("note: {} prompts of `{}` were counted by the provider", real.len(), target.name));
+        output::note(&format!(
+            "note: {} prompts of `{}` were counted by the provider",
+            real.len(),
+            target.name
+        ));
         history.targets[place].input_ratio = InputRatio::of(&real, &counted);
     }
     Ok(())

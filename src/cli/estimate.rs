@@ -401,7 +401,6 @@ fn gains(history: &History, estimate: &Estimate) -> Vec<Gain> {
     estimate.targets.iter().zip(&history.targets).filter_map(of).collect()
 }
 
-
 /// Prints below a scorecard what was estimated against what came, and where repeats would help.
 pub(super) fn print_account(store: &Store, detail: &RunDetail) -> Result<(), CliError> {
     let mut text = String::new();

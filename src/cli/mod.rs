@@ -2,6 +2,7 @@
 
 mod check;
 mod count_tokens;
+mod early_stop;
 mod error;
 mod estimate;
 mod exit_status;

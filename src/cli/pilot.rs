@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{
+    early_stop,
     error::CliError,
     estimate,
     exit_status::ExitStatus,
@@ -48,6 +49,7 @@ pub(super) fn pilot(arguments: &PilotArgs) -> Result<ExitStatus, CliError> {
         sample.iter().for_each(|&at| cases[at].repeats = cases[at].repeats.max(repeats));
     }
     let mut store = Store::open(&ready.store)?;
+    early_stop::check(&store, &ready.experiment)?;
     let created = run::create_run(&mut store, &ready)?;
     let estimated = estimate::at_start(&store, &ready.experiment, created.id, true)?;
     store.add_estimate(created.id, &estimated)?;

@@ -7,6 +7,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
 use super::{
+    early_stop,
     error::CliError,
     estimate,
     exit_status::ExitStatus,
@@ -168,6 +169,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     }
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
+    early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
     let estimated = estimate::at_start(&store, &ready.experiment, created.id, false)?;
     store.add_estimate(created.id, &estimated)?;
@@ -176,10 +178,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
 }
 
 /// Makes the run's rows in the store.
-pub(super) fn create_run(
-    store: &mut Store,
-    ready: &Ready,
-) -> Result<crate::store::CreatedRun, CliError> {
+pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
     let experiment = &ready.experiment;
     let settings = &experiment.settings;
     let frozen = json!({

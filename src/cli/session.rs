@@ -3,9 +3,11 @@
 use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use super::{
+    early_stop,
     error::CliError,
     exit_status::ExitStatus,
     output,
@@ -15,6 +17,7 @@ use super::{
 use crate::{
     config::{self, Experiment},
     domain::{Cost, RunId, TrialKey},
+    estimate::record,
     report::{Scorecard, scorecard_text},
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
     store::{CreatedRun, RunClaim, Store, StoreWriter},
@@ -99,9 +102,12 @@ pub(super) fn work_on(
 
 /// Prints a run's scorecard to stdout.
 pub(super) fn print_scorecard(store: &Store, run: i64, json: bool) -> Result<(), CliError> {
-    let card = Scorecard::read(store, &store.run_detail(run)?)?;
+    let detail = store.run_detail(run)?;
+    let card = Scorecard::read(store, &detail)?;
     let text = if json {
-        serde_json::to_string_pretty(&card).expect("a scorecard is plain data")
+        let mut whole = serde_json::to_value(&card).expect("a scorecard is plain data");
+        whole["estimated_against_real"] = json!(record::held(store, &detail.row)?);
+        serde_json::to_string_pretty(&whole).expect("a scorecard is plain data")
     } else {
         scorecard_text(&card)
     };
@@ -113,12 +119,14 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     let (committed, committed_receiver) = mpsc::unbounded_channel::<Vec<TrialKey>>();
     let queues = config::connect(&prepared.experiment, &events)?;
     let display = progress::show(queue_progress(&prepared), event_receiver, screen.quiet || screen.json);
+    let early_stop = early_stop::of(&store, prepared.run, &prepared.experiment, &prepared.plan)?;
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,
         experiment: Arc::new(prepared.experiment),
         plan: prepared.plan,
         queues,
+        early_stop,
         spent: prepared.spent,
         failed: prepared.failed,
         writer,

@@ -6,6 +6,7 @@ mod experiment;
 mod prices;
 mod prompt;
 mod settings;
+mod stop;
 mod written;
 
 pub use self::{
@@ -18,4 +19,5 @@ pub use self::{
         DEFAULT_STORE, Overrides, Plan, ProviderKind, ProviderSettings, STORE_VARIABLE, Settings,
         TargetSettings, read,
     },
+    stop::{StopGate, StopSettings},
 };

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::{
     document::Document,
     prices::{self, PriceTable},
+    stop::StopSettings,
     written::{WrittenExperiment, WrittenGrader, WrittenPrompt, WrittenProvider, WrittenTarget},
 };
 use crate::{
@@ -154,6 +155,9 @@ pub struct Settings {
     pub max_cost: Option<Cost>,
     /// Which cases of the set are asked.
     pub selection: Selection,
+    /// When the run may end before all trials are done.
+    #[serde(default)]
+    pub stop: Option<StopSettings>,
     /// What is under test.
     pub targets: Vec<TargetSettings>,
     /// The accounts that the targets use.
@@ -253,12 +257,16 @@ impl Reading<'_> {
             named_graders,
             max_cost: self.max_cost(written.max_cost_usd),
             selection: self.overrides.selection.clone(),
+            stop: written.stop.clone(),
             targets,
             providers,
         };
         let prices: Vec<Option<Price>> =
             settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();
         self.check_budget(&settings, &prices);
+        if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
+            self.fault("stop.margin", message);
+        }
         let store = self.store(written.store);
         self.faults.none_or(Plan { settings, prices, store })
     }

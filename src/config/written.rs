@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{prices::WrittenPrice, settings::ProviderKind};
+use super::{prices::WrittenPrice, settings::ProviderKind, stop::StopSettings};
 use crate::{
     domain::PassIf,
     providers::{MaxTokensField, SimulatedTarget},
@@ -25,6 +25,7 @@ pub(super) struct WrittenExperiment {
     pub(super) max_cost_usd: Option<f64>,
     pub(super) store: Option<PathBuf>,
     pub(super) prices: Option<PathBuf>,
+    pub(super) stop: Option<StopSettings>,
     #[serde(default)]
     pub(super) prompt: WrittenPrompt,
     #[serde(default)]

@@ -1,11 +1,6 @@
 //! Dollars: from tokens to money, with what is uncertain about it.
 
-use super::{
-    Range,
-    output::OutputTokens,
-    tokens::InputTokens,
-    wall_time::CacheUse,
-};
+use super::{Range, output::OutputTokens, tokens::InputTokens, wall_time::CacheUse};
 use crate::{
     config::{Experiment, PlannedCase},
     domain::{Cost, Price, Usage},
@@ -50,11 +45,8 @@ pub fn dollars(
     let with_cache = |cache: CacheUse| -> Option<Range> {
         let base = price.rates_for(super::tokens::whole(input.shared_prefix));
         let plain = base.input.dollars();
-        let write = base
-            .cache_write_5m
-            .or(base.cache_write_30m)
-            .or(base.cache_write_1h)
-            .map_or(plain, Cost::dollars);
+        let write =
+            base.cache_write_5m.or(base.cache_write_30m).or(base.cache_write_1h).map_or(plain, Cost::dollars);
         let saved = cache.reads * input.shared_prefix * (plain - base.cache_read?.dollars());
         let added = |writes: f64| writes * input.shared_prefix * (write - plain);
         let one_more = input.shared_prefix * (write - base.cache_read?.dollars());

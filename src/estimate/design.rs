@@ -109,7 +109,8 @@ impl Prices {
             Some(self.row(spread, cases.max(2), repeats))
         });
         let price = |row: &DesignRow| row.cost_usd.unwrap_or(row.hours);
-        let best = rows.reduce(|best, row| if price(&row) < price(&best) * (1.0 - 1e-9) { row } else { best });
+        let best =
+            rows.reduce(|best, row| if price(&row) < price(&best) * (1.0 - 1e-9) { row } else { best });
         Ok(best.expect("one design at least was looked at"))
     }
 
@@ -118,7 +119,12 @@ impl Prices {
     ///
     /// # Errors
     /// Less than two cases asked once, or no price.
-    pub fn for_budget(&self, spread: &Spread, limit: f64, most: Option<u64>) -> Result<DesignRow, Impossible> {
+    pub fn for_budget(
+        &self,
+        spread: &Spread,
+        limit: f64,
+        most: Option<u64>,
+    ) -> Result<DesignRow, Impossible> {
         let Some(cost_sample) = self.usd_a_sample else {
             return Err(Impossible {
                 message: "a budget cannot be planned for: a target has no price".to_owned(),

@@ -105,7 +105,8 @@ impl Spread {
 
     /// Standard error of one target's pass rate over `cases` cases asked `repeats` times.
     pub fn se(&self, cases: u64, repeats: u32) -> f64 {
-        (self.deff_one * (self.between + self.within / f64::from(repeats.max(1))) / cases.max(1) as f64).sqrt()
+        (self.deff_one * (self.between + self.within / f64::from(repeats.max(1))) / cases.max(1) as f64)
+            .sqrt()
     }
 
     /// What `cases` cases asked `repeats` times can tell apart.

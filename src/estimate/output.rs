@@ -62,9 +62,8 @@ pub fn output_tokens(experiment: &Experiment, target: usize, history: &TargetHis
     let ceiling = requests as f64 * f64::from(experiment.targets[target].output_limit());
     let past: Vec<&PastCase> = history.cases.iter().filter(|case| !case.outputs.is_empty()).collect();
     let past_trials = past.iter().map(|case| case.outputs.len()).sum();
-    let total = project(&experiment.cases, &past, history.basis)
-        .unwrap_or(SHARES.times(ceiling))
-        .at_most(ceiling);
+    let total =
+        project(&experiment.cases, &past, history.basis).unwrap_or(SHARES.times(ceiling)).at_most(ceiling);
     OutputTokens {
         basis: if past.is_empty() { Basis::Nothing } else { history.basis },
         past_cases: past.len(),
@@ -168,12 +167,13 @@ fn segments(wanted: &[PlannedCase], past: &[&PastCase]) -> Vec<SegmentOutput> {
             }
         }
     }
-    let line = |((key, value), (cases, past_cases, sum)): ((&str, &str), (usize, usize, f64))| SegmentOutput {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        cases,
-        past_cases,
-        mean_output_tokens: (past_cases > 0).then(|| sum / past_cases as f64),
-    };
+    let line =
+        |((key, value), (cases, past_cases, sum)): ((&str, &str), (usize, usize, f64))| SegmentOutput {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            cases,
+            past_cases,
+            mean_output_tokens: (past_cases > 0).then(|| sum / past_cases as f64),
+        };
     found.into_iter().map(line).collect()
 }

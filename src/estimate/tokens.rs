@@ -87,8 +87,7 @@ pub fn count(tokenizer: Tokenizer, prompt: &Prompt) -> u64 {
 }
 
 fn turns(prompt: &Prompt) -> u64 {
-    let turns: u64 =
-        prompt.messages.iter().map(|message| o200k(&message.content) + CHAT_PER_MESSAGE).sum();
+    let turns: u64 = prompt.messages.iter().map(|message| o200k(&message.content) + CHAT_PER_MESSAGE).sum();
     turns + CHAT_PER_MESSAGE
 }
 
@@ -186,8 +185,10 @@ fn known_inputs(experiment: &Experiment, history: &TargetHistory) -> Vec<Option<
             Some(((case.id.as_ref()?, case.fingerprint?), mean))
         })
         .collect();
-    let known =
-        experiment.cases.iter().map(|planned| past.get(&(&planned.case.id, planned.case.fingerprint)).copied());
+    let known = experiment
+        .cases
+        .iter()
+        .map(|planned| past.get(&(&planned.case.id, planned.case.fingerprint)).copied());
     known.collect()
 }
 

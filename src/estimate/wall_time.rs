@@ -258,9 +258,11 @@ impl Queue {
     }
 
     fn ready_at(&self, taken: [f64; 4]) -> f64 {
-        let readies = self.buckets.iter().zip(taken).filter_map(|(bucket, cells)| {
-            bucket.as_ref().map(|bucket| bucket.ready_at(cells))
-        });
+        let readies = self
+            .buckets
+            .iter()
+            .zip(taken)
+            .filter_map(|(bucket, cells)| bucket.as_ref().map(|bucket| bucket.ready_at(cells)));
         readies.fold(0.0, f64::max)
     }
 

@@ -306,7 +306,8 @@ impl Account {
         };
         let replays = (BUDGET_OF_EVENTS / jobs.len().max(1)).clamp(5, 40) as u64;
         let seed = experiment.settings.seed;
-        account.plays = (0..replays).map(|replay| run(&limits, &answers, seed.wrapping_add(replay))).collect();
+        account.plays =
+            (0..replays).map(|replay| run(&limits, &answers, seed.wrapping_add(replay))).collect();
         let guessed = account.targets.iter().any(|&target| {
             history.targets[target].trials.is_empty() && own_latencies(experiment, target, 1.0).is_empty()
         });
@@ -480,9 +481,7 @@ fn binding(provider: String, limits: &Limits, run: impl Fn(&Limits) -> Played) -
 }
 
 fn totals(targets: &[TargetEstimate], accounts: &[Account]) -> Totals {
-    let sum = |of: fn(&TargetEstimate) -> Range| {
-        targets.iter().map(of).fold(Range::default(), Range::plus)
-    };
+    let sum = |of: fn(&TargetEstimate) -> Range| targets.iter().map(of).fold(Range::default(), Range::plus);
     let money = |of: fn(&TargetEstimate) -> Option<Range>| -> Option<Range> {
         targets.iter().map(of).try_fold(Range::default(), |sum, part| Some(sum.plus(part?)))
     };

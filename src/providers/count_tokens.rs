@@ -5,10 +5,7 @@
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
-use super::{
-    AnthropicSettings, HttpError, Rejection, anthropic,
-    http::Transport,
-};
+use super::{AnthropicSettings, HttpError, Rejection, anthropic, http::Transport};
 use crate::domain::Request;
 
 /// The counting endpoint of one account.
@@ -24,8 +21,7 @@ impl TokenCounter {
     /// When the base URL, a header or the key cannot be used.
     pub fn new(settings: &AnthropicSettings) -> Result<Self, HttpError> {
         let base = settings.http.base_url.trim().trim_end_matches('/');
-        let path =
-            if base.ends_with("/v1") { "/messages/count_tokens" } else { "/v1/messages/count_tokens" };
+        let path = if base.ends_with("/v1") { "/messages/count_tokens" } else { "/v1/messages/count_tokens" };
         let fixed = [("anthropic-version", "2023-06-01")];
         let key = ("x-api-key", settings.key.expose_secret().to_owned(), &settings.key);
         Ok(Self { http: Transport::new(&settings.http, path, &fixed, Some(key))? })

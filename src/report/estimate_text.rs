@@ -23,8 +23,10 @@ pub fn estimate_text(estimate: &Estimate) -> String {
         short(estimate.repeats),
         estimate.targets.len(),
     );
-    let mut table =
-        Table::new(0, ["target", "requests", "input", "output", "low", "expected", "high", "ceiling", "time"]);
+    let mut table = Table::new(
+        0,
+        ["target", "requests", "input", "output", "low", "expected", "high", "ceiling", "time"],
+    );
     for target in &estimate.targets {
         table.row(figures(
             target.name.clone(),
@@ -176,10 +178,8 @@ fn binding_text(binding: &BindingLimit) -> String {
 
 /// Designs as a table.
 pub fn designs_text(title: &str, rows: &[DesignRow]) -> String {
-    let mut table = Table::new(
-        2,
-        ["cases", "new", "clusters", "repeats", "cost", "time", "std. error", "sees (points)"],
-    );
+    let mut table =
+        Table::new(2, ["cases", "new", "clusters", "repeats", "cost", "time", "std. error", "sees (points)"]);
     for row in rows {
         table.row([
             count(row.cases),
@@ -211,7 +211,12 @@ pub fn segment_needs_text(needs: &[SegmentNeed]) -> String {
 }
 
 /// Where repeats would help, in a few lines.
-pub fn repeat_gain_text(name: &str, gain: &RepeatGain, undecided: &[String], undecided_count: usize) -> String {
+pub fn repeat_gain_text(
+    name: &str,
+    gain: &RepeatGain,
+    undecided: &[String],
+    undecided_count: usize,
+) -> String {
     let mut text = format!(
         "{name}: one more repeat of every case narrows the standard error from {:.2} to {:.2} points;\n  \
          the same money on {} more cases, to {:.2}. ",

@@ -38,7 +38,11 @@ pub fn frontier_svg(rows: &[DesignRow], now: &DesignRow) -> String {
     for share in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let value = |(low, high): (f64, f64)| (low + share * (high - low)).exp();
         let (x, y) = (LEFT + share * (right - LEFT), TOP + (1.0 - share) * (bottom - TOP));
-        let label = if scale.dollars { format!("${:.2}", value(scale.x)) } else { format!("{:.2} h", value(scale.x)) };
+        let label = if scale.dollars {
+            format!("${:.2}", value(scale.x))
+        } else {
+            format!("{:.2} h", value(scale.x))
+        };
         let _ = writeln!(
             svg,
             "<path d=\"M{LEFT} {y:.1}H{right}\" stroke=\"#ddd\"/>\n\

@@ -52,12 +52,12 @@ pub(super) struct Scale {
 impl Scale {
     /// The scale that shows all of them; `None` when there is nothing to show.
     pub(super) fn of(rows: &[DesignRow], now: &DesignRow) -> Option<Self> {
-        let all = || rows.iter().chain([now]).filter(|row| price(row) > 0.0 && row.detectable_difference > 0.0);
+        let all =
+            || rows.iter().chain([now]).filter(|row| price(row) > 0.0 && row.detectable_difference > 0.0);
         let ends = |of: fn(&DesignRow) -> f64| {
             let logs = all().map(move |row| of(row).ln());
-            let (low, high) = logs.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), log| {
-                (low.min(log), high.max(log))
-            });
+            let (low, high) = logs
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), log| (low.min(log), high.max(log)));
             (low.is_finite() && high.is_finite()).then_some((low, high))
         };
         Some(Self {

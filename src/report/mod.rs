@@ -11,9 +11,9 @@ mod table;
 
 pub use self::{
     estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
+    format::{count, dollars, duration, milliseconds, percent, visible},
     frontier_svg::frontier_svg,
     frontier_text::frontier_text,
-    format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},
     scorecard_text::scorecard_text,

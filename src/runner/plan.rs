@@ -1,6 +1,6 @@
 //! Which trials are still to do, produced one by one: a million planned trials are a bit each.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// One trial to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,15 @@ impl TrialPlan {
             .collect();
         let words = (per_target * u64::from(targets)).div_ceil(64);
         let words = usize::try_from(words).expect("a plan of more bits than memory has addresses");
-        Self { repeats, offsets, per_target, targets, done: vec![0; words], later: 0, attempts: HashMap::new() }
+        Self {
+            repeats,
+            offsets,
+            per_target,
+            targets,
+            done: vec![0; words],
+            later: 0,
+            attempts: HashMap::new(),
+        }
     }
 
     /// Marks a trial as done: it is not asked (again).
@@ -90,7 +98,8 @@ impl TrialPlan {
         std::iter::from_fn(|| cursor.next(self)).fold(0, |count, _| count + 1)
     }
 
-    fn is_done(&self, target: u32, case: u32, repeat: u32) -> bool {
+    /// Whether a trial is not asked (again).
+    pub fn is_done(&self, target: u32, case: u32, repeat: u32) -> bool {
         let (word, bit) = self.place(target, case, repeat);
         self.done[word] & (1 << bit) != 0
     }
@@ -111,22 +120,52 @@ pub struct Cursor {
     case: u32,
     /// Position within `targets`.
     at: usize,
+    /// Another order of the cases, each with all its repeats before the next.
+    order: Option<Arc<[u32]>>,
+    /// Position within `order`.
+    place: usize,
 }
 
 impl Cursor {
     /// A walk over the trials of `targets`, from the start.
     pub fn new(targets: Vec<u32>) -> Self {
-        Self { targets, repeat: 1, case: 0, at: 0 }
+        Self { targets, repeat: 1, case: 0, at: 0, order: None, place: 0 }
+    }
+
+    /// A walk that asks the cases in `order`, each with all its repeats before the next.
+    pub fn in_order(targets: Vec<u32>, order: Arc<[u32]>) -> Self {
+        Self { order: Some(order), ..Self::new(targets) }
     }
 
     /// The next trial of `plan` that is not done.
     pub fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
+        if let Some(order) = self.order.clone() {
+            return self.next_of(&order, plan);
+        }
         let deepest = plan.repeats.iter().copied().max().unwrap_or(0);
         while self.repeat <= deepest && !self.targets.is_empty() {
             let (repeat, case, target) = (self.repeat, self.case, self.targets[self.at]);
             let planned = plan.repeats[case as usize] >= repeat;
             self.step(plan);
             if planned && !plan.is_done(target, case, repeat) {
+                let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
+                return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
+            }
+        }
+        None
+    }
+
+    fn next_of(&mut self, order: &[u32], plan: &TrialPlan) -> Option<PlannedTrial> {
+        while let Some(&case) = order.get(self.place).filter(|_| !self.targets.is_empty()) {
+            let (repeat, target) = (self.repeat, self.targets[self.at]);
+            self.at += 1;
+            if self.at == self.targets.len() {
+                (self.at, self.repeat) = (0, self.repeat + 1);
+            }
+            if self.repeat > plan.repeats[case as usize] {
+                (self.repeat, self.place) = (1, self.place + 1);
+            }
+            if !plan.is_done(target, case, repeat) {
                 let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
                 return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
             }
@@ -164,6 +203,16 @@ mod tests {
         let expected = [(0, 0, 1), (1, 0, 1), (0, 1, 1), (1, 1, 1), (0, 0, 2), (1, 0, 2)];
         assert_eq!(walk(&plan, &[0, 1]), expected);
         assert_eq!((plan.total(), plan.pending()), (6, 6));
+    }
+
+    #[test]
+    fn another_order_asks_each_case_with_all_its_repeats() {
+        let plan = TrialPlan::new(2, vec![2, 1]);
+        let mut cursor = Cursor::in_order(vec![0, 1], Arc::from([1, 0]));
+        let walked: Vec<_> = std::iter::from_fn(|| cursor.next(&plan))
+            .map(|trial| (trial.target, trial.case, trial.repeat))
+            .collect();
+        assert_eq!(walked, [(0, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2)]);
     }
 
     #[test]
