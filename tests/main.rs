@@ -6,6 +6,7 @@ mod architecture;
 mod bad_input;
 mod coverage;
 mod error_rates;
+mod estimate;
 mod runs;
 mod stats_reference;
 mod support;

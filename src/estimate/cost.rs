@@ -51,7 +51,7 @@ pub fn dollars(
         let added = |writes: f64| writes * input.shared_prefix * (write - plain);
         let one_more = input.shared_prefix * (write - base.cache_read?.dollars());
         let mid = added(cache.writes) - saved;
-        let off = cache.writes.max(1.0) * one_more;
+        let off = 2.0 * cache.spread * one_more;
         Some(live.plus(Range { low: mid - off, mid, high: mid + off }))
     };
     let cached = cache.and_then(with_cache);

@@ -82,6 +82,8 @@ pub struct CacheUse {
     pub writes: f64,
     /// Requests that read it.
     pub reads: f64,
+    /// By how much the writes differ from play to play (standard deviation).
+    pub spread: f64,
     /// Whether the experiment caches as it stands.
     pub is_set_up: bool,
 }

@@ -324,8 +324,18 @@ impl Account {
     }
 
     fn cache(&self, within: usize) -> Option<CacheUse> {
-        let used = self.plays.first()?.cache[within];
-        self.possible[within].then_some(CacheUse { is_set_up: self.set_up[within], ..used })
+        let plays = || self.plays.iter().map(|played| played.cache[within]);
+        let n = self.plays.len() as f64;
+        let mean = |of: fn(CacheUse) -> f64| plays().map(of).sum::<f64>() / n;
+        let writes = mean(|used| used.writes);
+        let squares: f64 = plays().map(|used| (used.writes - writes).powi(2)).sum();
+        let used = CacheUse {
+            writes,
+            reads: mean(|used| used.reads),
+            spread: (squares / (n - 1.0).max(1.0)).sqrt(),
+            is_set_up: self.set_up[within],
+        };
+        self.possible[within].then_some(used)
     }
 
     fn wall(&self) -> Range {

@@ -291,7 +291,7 @@ mod tests {
     fn equal_targets_are_called_different_in_at_most_one_of_twenty_runs() {
         let wrong = (0..1_000_u64)
             .into_par_iter()
-            .filter(|&seed| play(0.06, 0.06, 500, seed, EITHER).0.is_some())
+            .filter(|&seed| play(0.06, 0.06, 300, seed, EITHER).0.is_some())
             .count();
         assert!(wrong <= 50, "{wrong} of 1,000");
     }
