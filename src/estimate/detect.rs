@@ -163,7 +163,7 @@ pub fn spread(
 
 fn assumed_spread(assumptions: Assumptions) -> Spread {
     Spread {
-        source: "assumed: no earlier run (Miller 2024: omega2 = 1/9, no noise within a case)".to_owned(),
+        source: "assumed as in Miller (2024): omega2 = 1/9, no noise in a case".to_owned(),
         assumed: true,
         cases: 0,
         between: UNIFORM.max(assumptions.omega2 * 0.75),

@@ -117,7 +117,7 @@ fn details(target: &TargetEstimate) -> String {
             points(detectable.one_run)
         ),
     );
-    line("", format!("power 80 % at 5 %; variances {}", detectable.spread.source));
+    line("", format!("80 % power, 5 %; variances {}", detectable.spread.source));
     text
 }
 
