@@ -1,8 +1,11 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
+mod baseline;
 mod check;
 mod count_tokens;
 mod early_stop;
+mod compare;
+mod compare_case;
 mod error;
 mod estimate;
 mod exit_status;
@@ -11,6 +14,7 @@ mod grade;
 mod init;
 mod output;
 mod pilot;
+mod own_gates;
 mod progress;
 mod resume;
 mod run;
@@ -18,7 +22,9 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod store;
 mod store_argument;
+mod stored_experiment;
 
 use clap::{Parser, Subcommand};
 
@@ -49,8 +55,11 @@ enum Command {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Compare(compare::CompareArgs),
+    Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -67,8 +76,11 @@ pub fn main() -> ExitStatus {
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare_sides(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

@@ -10,7 +10,7 @@ use super::{
     early_stop,
     error::CliError,
     exit_status::ExitStatus,
-    output,
+    output, own_gates,
     progress::{self, QueueProgress},
     store_argument,
 };
@@ -94,10 +94,11 @@ pub(super) fn work_on(
     runtime.shutdown_background();
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
+    let gates = own_gates::judge(&store, run, screen.json)?;
     for reason in &summary.stops {
         output::note(&format!("stopped: {reason}"));
     }
-    Ok((ExitStatus::of_run(summary.status), summary))
+    Ok((own_gates::worse(ExitStatus::of_run(summary.status), gates), summary))
 }
 
 /// Prints a run's scorecard to stdout.

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    output,
+    output, own_gates,
     session::print_scorecard,
     store_argument::{StoreArgument, find_run},
 };
@@ -30,6 +30,12 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "ID")]
     case: Option<String>,
 
+    /// End with what the run and its gates say, as `run` does
+    ///
+    /// Only gates that need no other side are judged: `caseload compare` judges all of them.
+    #[arg(long)]
+    gate: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -52,6 +58,10 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<ExitStatus, CliError> {
             super::estimate::print_account(&store, &detail)?;
             output::note(&next_steps(&detail, &arguments.store.flag()));
         }
+    }
+    if arguments.gate {
+        let gates = own_gates::judge(&store, detail.row.id, arguments.json)?;
+        return Ok(own_gates::worse(ExitStatus::of_run(detail.row.status), gates));
     }
     Ok(ExitStatus::Success)
 }
@@ -191,7 +201,9 @@ fn trial_text(
         text.push_str(&format!(" · ${cost}"));
     }
     text.push('\n');
-    if !record.answer.is_empty() {
+    if !trial.answer_kept {
+        text.push_str("  answer    (not kept)\n");
+    } else if !record.answer.is_empty() {
         text.push_str(&format!("  answer    {}\n", indented(&record.answer)));
     }
     for score in scores {
@@ -248,7 +260,7 @@ fn trial_json(
         "repeat": record.key.repeat,
         "outcome": record.outcome,
         "verdict": trial.verdict,
-        "answer": record.answer,
+        "answer": trial.answer_kept.then_some(&record.answer),
         "scores": scores,
         "usage": record.metered.usage,
         "cost_usd": record.cost,

@@ -6,15 +6,19 @@
 //! queue's.
 
 pub mod anthropic;
+pub mod anthropic_stream;
 pub mod classify;
 mod count_tokens;
 pub mod error_body;
 pub mod estimate_tokens;
 pub mod http;
 mod http_settings;
+mod http_stream;
 pub mod limit_headers;
 pub mod openai;
+pub mod openai_stream;
 mod parameters;
+mod prompt_cache;
 mod rejection;
 pub mod replay;
 mod replay_file;
@@ -22,6 +26,8 @@ mod response;
 pub mod retry_after;
 mod secrets;
 pub mod simulator;
+pub mod sse;
+pub mod streaming;
 #[cfg(test)]
 mod test_request;
 #[cfg(test)]
@@ -31,10 +37,12 @@ pub mod usage;
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
     count_tokens::TokenCounter,
-    estimate_tokens::estimate_input_tokens,
+    estimate_tokens::{estimate_input_tokens, tokens_of},
+    http::HttpResponse,
     http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
+    prompt_cache::cache_minimum,
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
     secrets::Secrets,

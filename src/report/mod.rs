@@ -1,6 +1,8 @@
 //! Finished numbers in the forms in which people and machines read them.
 
 mod estimate_text;
+mod comparison_text;
+mod caching;
 mod format;
 mod frontier_svg;
 mod frontier_text;
@@ -11,6 +13,8 @@ mod table;
 
 pub use self::{
     estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
+    comparison_text::{comparison_text, gates_text, matrix_text},
+    caching::CacheCard,
     format::{count, dollars, duration, milliseconds, percent, visible},
     frontier_svg::frontier_svg,
     frontier_text::frontier_text,

@@ -33,7 +33,7 @@ pub use self::{
 use super::Rejection;
 use crate::domain::{
     Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Metered,
-    Outcome, Prompt, Reply, Request, TargetName, Usage,
+    Outcome, Prompt, Reply, ReplyLatency, Request, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
@@ -124,7 +124,7 @@ impl Simulator {
             system_fingerprint: None,
             request_id,
             limits,
-            own_latency_ms: Some(latency.as_secs_f64() * 1e3),
+            latency: ReplyLatency::Known(latency.as_secs_f64() * 1e3),
             first_token_ms: None,
         })
     }
@@ -238,6 +238,7 @@ mod tests {
             case: Arc::new(case),
             repeat,
             seed: 99,
+            begun: Default::default(),
         }
     }
 
@@ -273,7 +274,7 @@ mod tests {
         let reply = simulator.send(&request("c1", 1)).await.unwrap();
         assert_eq!(reply.outcome, Outcome::Answered);
         assert_eq!(reply.model.as_deref(), Some("model-a"));
-        assert_eq!(reply.own_latency_ms, Some(0.0));
+        assert_eq!(reply.latency, ReplyLatency::Known(0.0));
         let usage = reply.metered.usage.unwrap();
         // `question c1` has eleven characters.
         assert_eq!((usage.input_uncached, usage.output > 0), (3, true));
@@ -288,7 +289,7 @@ mod tests {
         let start = Instant::now();
         let reply = simulator(settings).send(&request("c1", 1)).await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_millis(250));
-        assert_eq!(reply.own_latency_ms, Some(250.0));
+        assert_eq!(reply.latency, ReplyLatency::Known(250.0));
     }
 
     #[tokio::test]
