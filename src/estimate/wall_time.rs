@@ -42,6 +42,8 @@ pub struct Answers {
     attempts: f64,
     /// How long a cached prefix can be read, in seconds; `None`: nothing is cached.
     pub cache_ttl_s: Option<f64>,
+    /// Whether one request is sent first and the others wait until its answer begins.
+    pub warm_up: bool,
     /// Input tokens a request that the limits do not count when read from the cache.
     pub cached_prefix: f64,
 }
@@ -58,7 +60,7 @@ impl Answers {
         } else {
             past.to_vec()
         };
-        Self { pool, attempts: attempts.max(1.0), cache_ttl_s: None, cached_prefix: 0.0 }
+        Self { pool, attempts: attempts.max(1.0), cache_ttl_s: None, warm_up: false, cached_prefix: 0.0 }
     }
 
     /// The same with every latency `factor` times as long.
@@ -298,7 +300,8 @@ impl Queue {
             _ => (ends_at, now),
         };
         self.prefix[target] = Some((readable, last_use.max(now)));
-        if readable <= now {
+        let waited_for = answers.warm_up && self.cache[target].writes > 0.0;
+        if readable <= now || waited_for {
             self.cache[target].reads += 1.0;
             answers.cached_prefix
         } else {

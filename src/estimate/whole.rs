@@ -298,6 +298,7 @@ impl Account {
             let known = if past.trials.is_empty() { own.as_slice() } else { past.trials.as_slice() };
             let mut of_target = Answers::new(known, past.attempts_per_trial, mean_output);
             of_target.cache_ttl_s = ttl;
+            of_target.warm_up = experiment.targets[target].settings.parameters.cache.is_some();
             of_target.cached_prefix = if set_up { inputs[target].shared_prefix } else { 0.0 };
             answers.push(of_target);
         }
@@ -435,10 +436,14 @@ fn caching(
         },
         ProviderKind::Replay => (false, None),
         ProviderKind::Anthropic => {
-            let asked = target.settings.parameters.extra.contains_key("cache_control");
+            let parameters = &target.settings.parameters;
+            let asked = parameters.cache.is_some() || parameters.extra.contains_key("cache_control");
             ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
         }
-        ProviderKind::Openai => (history.cache_read_share > 0.0 && can, can.then_some(ttl)),
+        ProviderKind::Openai => {
+            let asked = target.settings.parameters.cache.is_some();
+            ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
+        }
     }
 }
 

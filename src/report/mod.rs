@@ -12,9 +12,9 @@ mod scorecard_text;
 mod table;
 
 pub use self::{
-    estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
-    comparison_text::{comparison_text, gates_text, matrix_text},
     caching::CacheCard,
+    comparison_text::{comparison_text, gates_text, matrix_text},
+    estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
     format::{count, dollars, duration, milliseconds, percent, visible},
     frontier_svg::frontier_svg,
     frontier_text::frontier_text,
