@@ -88,10 +88,7 @@ pub(super) fn work_on(
     screen: &Screen,
 ) -> Result<(ExitStatus, RunSummary), CliError> {
     let (run, store_path) = (prepared.run, prepared.store_path.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let summary = runtime.block_on(ask(prepared, store, screen))?;
-    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
-    runtime.shutdown_background();
+    let summary = ask_to_the_end(prepared, store, screen)?;
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
     let gates = own_gates::judge(&store, run, screen.json)?;
@@ -99,6 +96,19 @@ pub(super) fn work_on(
         output::note(&format!("stopped: {reason}"));
     }
     Ok((own_gates::worse(ExitStatus::of_run(summary.status), gates), summary))
+}
+
+/// Works on the run until it is done or must stop, and prints nothing but its progress.
+pub(super) fn ask_to_the_end(
+    prepared: Prepared,
+    store: Store,
+    screen: &Screen,
+) -> Result<RunSummary, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let summary = runtime.block_on(ask(prepared, store, screen))?;
+    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
+    runtime.shutdown_background();
+    Ok(summary)
 }
 
 /// Prints a run's scorecard to stdout.
@@ -121,6 +131,13 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     let queues = config::connect(&prepared.experiment, &events)?;
     let display = progress::show(queue_progress(&prepared), event_receiver, screen.quiet || screen.json);
     let early_stop = early_stop::of(&store, prepared.run, &prepared.experiment, &prepared.plan)?;
+    store.clear_controls(prepared.run)?;
+    let named = prepared.experiment.settings.providers.iter().zip(&queues);
+    let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));
+    let controls = Store::open_read_only(store.path())?;
+    tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
+    let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
+    let earlier = reuses.then(|| Store::open_read_only(store.path())).transpose()?;
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,
@@ -129,6 +146,7 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
         queues,
         early_stop,
         spent: prepared.spent,
+        earlier,
         failed: prepared.failed,
         writer,
         committed: committed_receiver,

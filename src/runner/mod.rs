@@ -7,6 +7,7 @@ pub mod early_stop;
 mod grading;
 mod plan;
 mod pricing;
+mod steering;
 mod warm_up;
 
 pub use self::{
@@ -14,5 +15,6 @@ pub use self::{
     coordinator::{RunError, RunParts, RunSummary, Shutdown, run},
     grading::{Graded, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
+    steering::follow_controls,
     warm_up::{Entry, Prefix, WarmUp},
 };

@@ -249,6 +249,10 @@ impl<'connection> Inserts<'connection> {
         Ok(position)
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
     pub(super) fn status(
         &self,
         run: i64,

@@ -22,13 +22,15 @@ use tokio::{
 };
 
 use super::{
+    RequestHash, Reusable,
     claim::{HEARTBEAT, RunClaim},
     error::{StoreError, failed_to},
     insert::Inserts,
     open::Store,
     packed::{Packed, is_long, pack},
+    queue_log, reuse,
 };
-use crate::domain::{Attempt, RunStatus, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{Attempt, QueueRecord, RunStatus, Score, TrialKey, TrialRecord, Verdict};
 
 /// What may wait in the channel before senders wait: about one commit, since answers can be large.
 const CHANNEL: usize = 1_024;
@@ -72,6 +74,22 @@ pub enum Write {
         status: RunStatus,
         /// Why it ended before all was done.
         stop_reason: Option<String>,
+    },
+    /// What a stored trial was asked, where answers may be used again, and which answer it was given.
+    Asked {
+        /// The trial.
+        key: TrialKey,
+        /// Its request.
+        hash: RequestHash,
+        /// The answer of an earlier run that it got, if any.
+        reused: Option<Box<Reusable>>,
+    },
+    /// How a run's queues ran in this session.
+    Queues {
+        /// The run's row.
+        run: i64,
+        /// One record a queue.
+        records: Vec<QueueRecord>,
     },
     /// Answers once all that was sent before is committed.
     Flush(oneshot::Sender<()>),
@@ -371,6 +389,13 @@ impl Batch {
                 inserts
                     .status(run, status, stop_reason.as_deref())
                     .map_err(failed_to("store the run's status"))?;
+            }
+            Write::Asked { key, hash, reused } => {
+                reuse::note(inserts.connection(), key, hash, reused.as_deref())
+                    .map_err(failed_to("store what a trial was asked"))?;
+            }
+            Write::Queues { run, records } => {
+                queue_log::insert(inserts.connection(), run, &records)?;
             }
             Write::Flush(done) => self.flushes.push(done),
         }
