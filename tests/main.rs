@@ -9,6 +9,7 @@ mod caching;
 mod compare;
 mod coverage;
 mod error_rates;
+mod estimate;
 mod field_reports;
 mod live;
 mod money;

@@ -2,11 +2,14 @@
 
 mod baseline;
 mod check;
+mod count_tokens;
+mod early_stop;
 mod compare;
 mod compare_case;
 mod compare_forms;
 mod confirm;
 mod error;
+mod estimate;
 mod exit_status;
 mod experiment_argument;
 mod export;
@@ -14,6 +17,7 @@ mod flaky;
 mod grade;
 mod init;
 mod output;
+mod pilot;
 mod own_gates;
 mod progress;
 mod rehearse;
@@ -52,6 +56,8 @@ struct Cli {
 enum Command {
     Init(init::InitArgs),
     Check(check::CheckArgs),
+    Estimate(estimate::EstimateArgs),
+    Pilot(pilot::PilotArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
     Limits(steer::LimitsArgs),
@@ -80,6 +86,8 @@ pub fn main() -> ExitStatus {
     let done = match cli.command {
         Command::Init(arguments) => init::init(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Estimate(arguments) => estimate::estimate(&arguments),
+        Command::Pilot(arguments) => pilot::pilot(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Limits(arguments) => steer::limits(&arguments),

@@ -85,6 +85,24 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     session::work(prepared, store, &arguments.screen)
 }
 
+/// The latest run of an experiment, if trials of it are to do and nobody works on it.
+pub(super) fn unfinished(path: &std::path::Path, experiment: &str) -> Result<Option<String>, CliError> {
+    let store = match Store::open_read_only(path) {
+        Ok(store) => store,
+        Err(StoreError::Missing { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let runs = store.list_runs()?;
+    let latest = runs.iter().find(|run| run.experiment == experiment);
+    Ok(latest.filter(|run| run.status != RunStatus::Complete).map(|run| run.name.to_string()))
+}
+
+/// Goes on with the run of that name.
+pub(super) fn go_on(run: &str, store: std::path::PathBuf, screen: &Screen) -> Result<ExitStatus, CliError> {
+    let store = StoreArgument { store };
+    resume(&ResumeArgs { run: run.to_owned(), failed: false, screen: screen.clone(), store })
+}
+
 /// Ends a resume that has nothing to ask: the run stands as it stood, unless its process died before
 /// it could say so.
 fn finished(

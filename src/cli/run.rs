@@ -7,8 +7,11 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
 use super::{
+    early_stop,
     error::CliError,
+    estimate,
     exit_status::ExitStatus,
+    resume,
     session::{self, Prepared, Screen},
 };
 use crate::{
@@ -29,12 +32,20 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) experiment: ExperimentArgs,
 
+    /// Send nothing; print what `caseload estimate` prints
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Go on with the experiment's latest run (a pilot, say) where that is not done
+    #[arg(long = "continue")]
+    go_on: bool,
+
     #[command(flatten)]
     screen: Screen,
 }
 
 /// An experiment and what to put over it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ExperimentArgs {
     /// The experiment file, such as `config/demo.toml`
     pub(super) experiment: PathBuf,
@@ -93,7 +104,20 @@ fn parse_split(text: &str) -> Result<Split, String> {
         .ok_or_else(|| "expected tuning, held-out or live".to_owned())
 }
 
+/// What a pilot sets for itself alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PilotsOwn {
+    pub(super) repeats: Option<u32>,
+    pub(super) max_cost: Option<Cost>,
+}
+
 impl ExperimentArgs {
+    /// The arguments of the whole run, and what its pilot has for itself.
+    pub(super) fn without_pilots_own(&self) -> (Self, PilotsOwn) {
+        let own = PilotsOwn { repeats: self.repeats, max_cost: self.max_cost };
+        (Self { repeats: None, max_cost: None, ..self.clone() }, own)
+    }
+
     fn overrides(&self) -> Overrides {
         Overrides {
             set: self.set.clone(),
@@ -160,9 +184,20 @@ fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>
 /// Does `caseload run`.
 pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     let ready = arguments.experiment.read(false)?;
+    if arguments.dry_run {
+        return estimate::dry_run(ready, arguments.screen.json);
+    }
+    if arguments.go_on
+        && let Some(unfinished) = resume::unfinished(&ready.store, &ready.experiment.settings.name)?
+    {
+        return resume::go_on(&unfinished, ready.store, &arguments.screen);
+    }
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
+    early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
+    let estimated = estimate::at_start(&store, &ready.experiment, created.id, false)?;
+    store.add_estimate(created.id, &estimated)?;
     // The cases end with the run's experiment: the scorecard is made from the store.
     let Ready { experiment, golden, store: path, selected } = ready;
     drop((golden, selected));
@@ -170,6 +205,7 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     session::work(prepared, store, &arguments.screen)
 }
 
+/// Makes the run's rows in the store.
 pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
     let settings = &ready.experiment.settings;
     let path = settings.golden.display().to_string();

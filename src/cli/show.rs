@@ -55,6 +55,7 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<ExitStatus, CliError> {
     } else {
         print_scorecard(&store, detail.row.id, arguments.json)?;
         if !arguments.json {
+            super::estimate::print_account(&store, &detail)?;
             output::note(&next_steps(&detail, &arguments.store.flag()));
         }
     }

@@ -95,6 +95,15 @@ fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> 
     })
 }
 
+/// How an account with Anthropic is reached.
+///
+/// # Errors
+/// Its key is not set.
+pub fn anthropic_settings(settings: &ProviderSettings) -> Result<AnthropicSettings, String> {
+    let key = key(settings).ok_or("an Anthropic account needs `api_key_env`")?;
+    Ok(AnthropicSettings { http: http(settings), key })
+}
+
 fn http(settings: &ProviderSettings) -> HttpSettings {
     HttpSettings {
         connect_timeout: Duration::from_secs_f64(settings.connect_s),

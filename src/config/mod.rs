@@ -11,11 +11,12 @@ mod prompt;
 mod request_hash;
 mod prompt_cache;
 mod settings;
+mod stop;
 mod written;
 
 pub use self::{
     cached_parts::CachedParts,
-    connect::{connect, missing_keys},
+    connect::{anthropic_settings, connect, missing_keys},
     document::Document,
     experiment::{Experiment, PlannedCase, Target},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
@@ -25,4 +26,5 @@ pub use self::{
         DEFAULT_STORE, Overrides, Plan, ProviderKind, ProviderSettings, STORE_VARIABLE, Settings,
         TargetSettings, read,
     },
+    stop::{StopGate, StopSettings},
 };

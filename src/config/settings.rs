@@ -18,6 +18,7 @@ use super::{
     gates::{self, Gates},
     prices::{self, PriceTable},
     prompt_cache,
+    stop::StopSettings,
     written::{WrittenExperiment, WrittenGrader, WrittenPrompt, WrittenProvider, WrittenTarget},
 };
 use crate::{
@@ -159,6 +160,9 @@ pub struct Settings {
     pub max_cost: Option<Cost>,
     /// Which cases of the set are asked.
     pub selection: Selection,
+    /// When the run may end before all trials are done.
+    #[serde(default)]
+    pub stop: Option<StopSettings>,
     /// The only part of the selected cases that is asked; `None`: all of them.
     #[serde(default)]
     pub shard: Option<Shard>,
@@ -284,6 +288,7 @@ impl Reading<'_> {
             named_graders,
             max_cost: self.max_cost(written.max_cost_usd),
             selection: self.overrides.selection.clone(),
+            stop: written.stop.clone(),
             shard: self.overrides.shard,
             store_answers: written.store_answers.unwrap_or_default(),
             targets,
@@ -293,6 +298,9 @@ impl Reading<'_> {
         let prices: Vec<Option<Price>> =
             settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();
         self.check_budget(&settings, &prices);
+        if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
+            self.fault("stop.margin", message);
+        }
         let store = self.store(written.store);
         self.faults.none_or(Plan { settings, prices, store })
     }

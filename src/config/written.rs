@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind};
+use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind, stop::StopSettings};
 use crate::{
     domain::{AnswerKeeping, PassIf},
     providers::{MaxTokensField, SimulatedTarget},
@@ -27,6 +27,7 @@ pub(super) struct WrittenExperiment {
     pub(super) reuse: Option<bool>,
     pub(super) store_answers: Option<AnswerKeeping>,
     pub(super) prices: Option<PathBuf>,
+    pub(super) stop: Option<StopSettings>,
     #[serde(default)]
     pub(super) prompt: WrittenPrompt,
     #[serde(default)]

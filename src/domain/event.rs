@@ -48,6 +48,11 @@ pub enum StopReason {
         /// What may be spent.
         limit: Cost,
     },
+    /// Every comparison of the run is decided.
+    Decided {
+        /// How, in one sentence a candidate, and what it saved.
+        summary: String,
+    },
     /// The user asked to stop.
     Interrupted,
 }
@@ -73,6 +78,7 @@ impl fmt::Display for StopReason {
             Self::Budget { spent, limit } => {
                 write!(out, "the next trial could pass the budget: ${spent} of ${limit} are spent")
             }
+            Self::Decided { summary } => write!(out, "decided early: {summary}"),
             Self::Interrupted => out.write_str("interrupted"),
         }
     }

@@ -8,6 +8,7 @@
 pub mod anthropic;
 pub mod anthropic_stream;
 pub mod classify;
+mod count_tokens;
 pub mod error_body;
 pub mod estimate_tokens;
 pub mod http;
@@ -35,6 +36,7 @@ pub mod usage;
 
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
+    count_tokens::TokenCounter,
     estimate_tokens::{estimate_input_tokens, tokens_of},
     http::HttpResponse,
     http_settings::{HttpError, HttpSettings},

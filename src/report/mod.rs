@@ -7,9 +7,12 @@ mod comparison_github;
 mod comparison_junit;
 mod comparison_markdown;
 mod confirmation_text;
+mod estimate_text;
 mod comparison_text;
 mod caching;
 mod format;
+mod frontier_svg;
+mod frontier_text;
 mod measurements;
 mod queue_text;
 mod scorecard;
@@ -25,7 +28,10 @@ pub use self::{
     comparison_markdown::comparison_markdown,
     comparison_text::{comparison_text, gates_text, matrix_text},
     confirmation_text::confirmation_text,
+    estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
     format::{count, dollars, duration, milliseconds, percent, visible},
+    frontier_svg::frontier_svg,
+    frontier_text::frontier_text,
     measurements::{GraderMeasurements, Measurements},
     scorecard::{Rate, Scorecard, Slice, TargetCard},
     scorecard_text::scorecard_text,

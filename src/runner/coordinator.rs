@@ -16,6 +16,7 @@ use tokio::{
 
 use super::{
     budget::{Admission, Budget, Reservation, SharedBudget},
+    early_stop::EarlyStop,
     grading::{Graded, GradingPool, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
     pricing,
@@ -25,7 +26,7 @@ use crate::{
     config::Experiment,
     domain::{
         Attempt, Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey,
-        TrialRecord, UnixMillis,
+        TrialRecord, UnixMillis, Verdict,
     },
     providers::Provider,
     queue::{ProviderQueue, Settlement},
@@ -55,6 +56,8 @@ pub struct RunParts {
     pub plan: TrialPlan,
     /// One queue an account, in the order of the settings.
     pub queues: Vec<Arc<ProviderQueue<Provider>>>,
+    /// The comparisons that may end the run early.
+    pub early_stop: Option<EarlyStop>,
     /// What the run has spent before, in earlier sessions.
     pub spent: Cost,
     /// The store to look for earlier answers in, where a target uses them again.
@@ -78,6 +81,8 @@ pub struct RunSummary {
     pub stops: Vec<StopReason>,
     /// Trials that ended in this session.
     pub ended: u64,
+    /// Trials that failed, those of earlier sessions included.
+    pub failed: u64,
     /// Trials still to do.
     pub pending: u64,
     /// How long the session took.
@@ -174,6 +179,7 @@ struct Progress {
     failed: u64,
     interrupted: bool,
     over_budget: bool,
+    decided: bool,
 }
 
 impl Progress {
@@ -193,12 +199,21 @@ impl Progress {
             RunStatus::Refused
         } else if self.over_budget {
             RunStatus::Budget
+        } else if self.decided && self.failed == 0 {
+            RunStatus::Complete
         } else if pending > 0 || self.failed > 0 {
             RunStatus::Incomplete
         } else {
             RunStatus::Complete
         };
-        RunSummary { status, stops, ended: self.ended, pending, wall: self.started.elapsed() }
+        RunSummary {
+            status,
+            stops,
+            ended: self.ended,
+            failed: self.failed,
+            pending,
+            wall: self.started.elapsed(),
+        }
     }
 }
 
@@ -218,6 +233,7 @@ struct Coordinator {
     /// Trials that ended, by key: their lane, and what to grade once they are committed.
     uncommitted: HashMap<TrialKey, (usize, Option<Ungraded>)>,
     pool: GradingPool,
+    early_stop: Option<EarlyStop>,
     /// Answers that write a shared prefix and have begun: their lane and the prefix.
     begun: mpsc::UnboundedReceiver<(usize, Prefix)>,
     begins: mpsc::UnboundedSender<(usize, Prefix)>,
@@ -227,8 +243,9 @@ struct Coordinator {
 
 impl Coordinator {
     fn new(parts: RunParts) -> Self {
-        let RunParts { run, experiment, plan, queues, spent, earlier, failed, writer, committed, events } =
-            parts;
+        let RunParts { run, experiment, plan, queues, early_stop, spent, earlier, failed, .. } = parts;
+        let RunParts { writer, committed, events, .. } = parts;
+        let order: Option<Arc<[u32]>> = early_stop.as_ref().map(|stop| stop.order().into());
         let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
             let targets = experiment.targets.iter().enumerate().filter(|(_, target)| target.provider == at);
             let positions = targets.map(|(position, _)| u32::try_from(position).expect("targets are few"));
@@ -236,7 +253,10 @@ impl Coordinator {
             Lane {
                 name: settings.name.clone(),
                 queue,
-                cursor: Cursor::new(positions.collect()),
+                cursor: match &order {
+                    Some(order) => Cursor::in_order(positions.collect(), Arc::clone(order)),
+                    None => Cursor::new(positions.collect()),
+                },
                 held: None,
                 again: vec![],
                 warm_up: WarmUp::default(),
@@ -260,6 +280,7 @@ impl Coordinator {
             flying: HashMap::new(),
             uncommitted: HashMap::new(),
             pool: GradingPool::new(),
+            early_stop,
             begun,
             begins,
             stops: vec![],
@@ -269,6 +290,7 @@ impl Coordinator {
                 failed,
                 interrupted: false,
                 over_budget: false,
+                decided: false,
             },
         }
     }
@@ -309,7 +331,8 @@ impl Coordinator {
     }
 
     fn start_trials(&mut self) {
-        if self.progress.interrupted || self.progress.over_budget {
+        self.note_decision();
+        if self.progress.interrupted || self.progress.over_budget || self.progress.decided {
             self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
             return;
         }
@@ -502,6 +525,9 @@ impl Coordinator {
             let case = &self.experiment.cases[planned.case as usize];
             Ungraded { key, answer: record.answer.clone(), case: case.clone() }
         });
+        if let (None, Some(stop)) = (&ungraded, &mut self.early_stop) {
+            stop.ended(key.target, key.case, None);
+        }
         self.uncommitted.insert(key, (lane, ungraded));
         self.tell(RunEvent::Ended {
             provider: self.lanes[lane].name.clone(),
@@ -540,6 +566,10 @@ impl Coordinator {
 
     async fn on_graded(&mut self, graded: Vec<Graded>) -> Result<(), RunError> {
         for Graded { key, scores, verdict } in graded {
+            if let Some(stop) = &mut self.early_stop {
+                let passed = (verdict != Verdict::Unscored).then_some(verdict == Verdict::Pass);
+                stop.ended(key.target, key.case, passed);
+            }
             self.writer.send(Write::Scores { key, scores, verdict }).await?;
         }
         Ok(())
@@ -575,6 +605,25 @@ impl Coordinator {
 
     fn key(&self, planned: PlannedTrial) -> TrialKey {
         TrialKey { run: self.run, target: planned.target, case: planned.case, repeat: planned.repeat }
+    }
+
+    /// Starts nothing more once every comparison is decided.
+    fn note_decision(&mut self) {
+        if self.progress.decided {
+            return;
+        }
+        let Some(decisions) = self.early_stop.as_ref().and_then(EarlyStop::decided) else { return };
+        self.progress.decided = true;
+        let of_target = |target: u32| &self.experiment.targets[target as usize].name;
+        let told: Vec<String> = decisions
+            .iter()
+            .map(|decision| format!("`{}`: {decision}", of_target(decision.target)))
+            .collect();
+        let in_flight: usize = self.lanes.iter().map(|lane| lane.in_flight).sum();
+        let saved = self.plan.pending().saturating_sub(in_flight as u64);
+        let share = 100.0 * saved as f64 / self.plan.total().max(1) as f64;
+        let summary = format!("{}; {saved} trials ({share:.0} %) were saved", told.join("; "));
+        self.note_stop(StopReason::Decided { summary });
     }
 
     /// Notes that a lane's queue, or one of its targets, has stopped.

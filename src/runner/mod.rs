@@ -3,6 +3,7 @@
 
 mod budget;
 mod coordinator;
+pub mod early_stop;
 mod grading;
 mod plan;
 mod pricing;

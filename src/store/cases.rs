@@ -128,6 +128,29 @@ fn run_case(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunCase> {
     })
 }
 
+/// A case put together again.
+fn whole(planned: RunCase, content: CaseContent, segments: &mut SharedSegments) -> Case {
+    Case {
+        id: planned.id,
+        split: planned.split,
+        added: None,
+        owner: None,
+        source: None,
+        segment: segments.share(planned.segment),
+        cluster: content.cluster,
+        weight: content.weight,
+        input: content.input,
+        context: content.context,
+        expected: content.expected,
+        graders: content.graders,
+        repeats: Some(planned.repeats),
+        pass_if: content.pass_if,
+        examples: content.examples,
+        meta: Value::Null,
+        fingerprint: planned.fingerprint,
+    }
+}
+
 impl Store {
     /// Calls `each` with every case of a run, in golden-set order.
     ///
@@ -164,26 +187,17 @@ impl Store {
             if content.is_forgotten() {
                 return Err(StoreError::Forgotten { case: planned.id }.into());
             }
-            each(Case {
-                id: planned.id,
-                split: planned.split,
-                added: None,
-                owner: None,
-                source: None,
-                segment: segments.share(planned.segment),
-                cluster: content.cluster,
-                weight: content.weight,
-                input: content.input,
-                context: content.context,
-                expected: content.expected,
-                graders: content.graders,
-                repeats: Some(planned.repeats),
-                pass_if: content.pass_if,
-                examples: content.examples,
-                meta: Value::Null,
-                fingerprint: planned.fingerprint,
-            })
+            each(whole(planned, content, &mut segments))
         })
+    }
+
+    /// The case of that id as it was planned.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn whole_case(&self, run: i64, id: &CaseId) -> Result<Option<Case>, StoreError> {
+        let found = self.find_case(run, id)?.filter(|(_, content)| !content.is_forgotten());
+        Ok(found.map(|(planned, content)| whole(planned, content, &mut SharedSegments::default())))
     }
 
     /// The case of that id, with its content.

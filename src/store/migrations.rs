@@ -7,12 +7,17 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use super::{
     confirmation,
     error::{StoreError, failed_to},
-    schema, schema_control, schema_life, upkeep,
+    estimates, schema, schema_control, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 4] =
-    [schema::VERSION_1, schema_life::STORE_LIFE, confirmation::TABLE, schema_control::STEERING_AND_REUSE];
+const STEPS: [&str; 5] = [
+    schema::VERSION_1,
+    schema_life::STORE_LIFE,
+    confirmation::TABLE,
+    schema_control::STEERING_AND_REUSE,
+    estimates::ESTIMATE_TABLE,
+];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

@@ -18,6 +18,7 @@ mod copy;
 mod delete;
 mod dictionary;
 mod error;
+mod estimates;
 mod export;
 mod find;
 mod forget;
