@@ -130,7 +130,7 @@ fn pilot(experiment: &Experiment) -> History {
             id: Some(of.id.clone()),
             fingerprint: Some(of.fingerprint),
             cluster: of.cluster_or_id().to_owned(),
-            segment: of.segment.clone(),
+            segment: of.segment.as_ref().clone(),
             outputs: own().map(|asked| asked.usage.output as f64).collect(),
             inputs: own().map(|asked| asked.usage.input_total() as f64).collect(),
             scores: vec![],
