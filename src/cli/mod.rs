@@ -15,6 +15,9 @@ mod serve_mock;
 mod session;
 mod show;
 mod store_argument;
+mod supervise;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -48,8 +51,15 @@ enum Command {
     ServeMock(serve_mock::ServeMockArgs),
 }
 
-/// Does what the command line asks and says how it ended.
-pub fn main() -> ExitStatus {
+/// Does what the command line asks and gives the exit code.
+pub fn main() -> ExitCode {
+    if let Some(code) = supervise::if_asked_to() {
+        return code;
+    }
+    command_line().into()
+}
+
+fn command_line() -> ExitStatus {
     let cli = Cli::parse();
     log_to_stderr(cli.verbose);
     let done = match cli.command {

@@ -1,5 +1,6 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
+mod application;
 mod connect;
 mod document;
 mod experiment;

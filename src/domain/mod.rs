@@ -18,6 +18,7 @@ mod outcome;
 mod pass_if;
 mod price;
 mod request;
+mod retrieved;
 mod score;
 mod time;
 mod trial;
@@ -39,6 +40,7 @@ pub use self::{
     pass_if::PassIf,
     price::{Price, Rates, Tier},
     request::{Parameters, Prompt, Request},
+    retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
     time::UnixMillis,
     trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},

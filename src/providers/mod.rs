@@ -6,10 +6,13 @@
 //! queue's.
 
 pub mod anthropic;
+mod case_values;
 pub mod classify;
 pub mod error_body;
 pub mod estimate_tokens;
+pub mod exec;
 pub mod http;
+pub mod http_app;
 mod http_settings;
 pub mod limit_headers;
 pub mod openai;
@@ -26,10 +29,15 @@ mod test_request;
 #[cfg(test)]
 mod test_server;
 pub mod usage;
+mod usage_object;
 
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
+    case_values::case_values,
     estimate_tokens::estimate_input_tokens,
+    exec::{Exec, ExecMode, ExecSettings, ExitCodes},
+    http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings, HttpMethod},
+    http::tells_of_a_secret,
     http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
@@ -39,6 +47,7 @@ pub use self::{
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
 };
 
+use self::usage_object::usage_object;
 use crate::domain::{Reply, Request};
 
 /// Who answers the requests of one account.
@@ -48,6 +57,10 @@ pub enum Provider {
     Anthropic(Anthropic),
     /// OpenAI's Chat Completions, and every server that speaks it.
     OpenAi(OpenAi),
+    /// A program.
+    Exec(Exec),
+    /// An HTTP endpoint of any shape.
+    HttpApp(HttpApp),
     /// Recorded outputs.
     Replay(Replay),
     /// The seeded simulator.
@@ -64,6 +77,8 @@ impl Provider {
         match self {
             Self::Anthropic(anthropic) => anthropic.send(request).await,
             Self::OpenAi(openai) => openai.send(request).await,
+            Self::Exec(exec) => exec.send(request).await,
+            Self::HttpApp(app) => app.send(request).await,
             Self::Replay(replay) => replay.answer(request),
             Self::Simulator(simulator) => simulator.send(request).await,
         }

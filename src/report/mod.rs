@@ -2,6 +2,7 @@
 
 mod format;
 mod measurements;
+mod retrieval;
 mod scorecard;
 mod scorecard_text;
 mod table;
@@ -9,6 +10,7 @@ mod table;
 pub use self::{
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
+    retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
     scorecard::{Rate, Scorecard, Slice, TargetCard},
     scorecard_text::scorecard_text,
     table::Table,

@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::columns::{Binder, millis};
+use super::{
+    application,
+    columns::{Binder, millis},
+};
 use crate::domain::{
-    Attempt, AttemptEnd, GraderName, RunStatus, Score, TrialKey, TrialRecord, UnixMillis, Verdict,
+    Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, UnixMillis, Verdict,
 };
 
 const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outcome, gradable,
@@ -26,8 +29,8 @@ const FORGET_FAILED: &str = "DELETE FROM trial WHERE run = ? AND target = ? AND 
 const ATTEMPT: &str = "INSERT INTO attempt (run, target, case_position, repeat, number, started_at,
     duration_ms, backoff_ms, status, class, kind, retry_after_ms, may_be_billed,
     input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output, reasoning,
-    usage_flag, cost_picodollars, request_id, message, usage_raw)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    usage_flag, cost_picodollars, request_id, message, usage_raw, stderr)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING";
 
 const LAST_ATTEMPT: &str = "SELECT coalesce(max(number), 0) FROM attempt
@@ -139,7 +142,11 @@ impl<'connection> Inserts<'connection> {
         row.put(failure.map(|failure| failure.may_be_billed))?;
         row.put(failure.map(|failure| failure.message.as_str()))?;
         row.put(trial.metered.raw.as_deref())?;
-        Ok(row.execute()? == 1)
+        let stored = row.execute()? == 1;
+        if stored {
+            application::insert(self.connection, trial)?;
+        }
+        Ok(stored)
     }
 
     /// Writes an attempt. One whose number is taken, since a process died before it could tell how
@@ -175,6 +182,7 @@ impl<'connection> Inserts<'connection> {
         row.put(attempt.request_id.as_deref())?;
         row.put(failure.map(|failure| failure.message.as_str()))?;
         row.put(attempt.metered.raw.as_deref())?;
+        row.put(attempt.stderr.as_deref())?;
         Ok(row.execute()? == 1)
     }
 
@@ -225,6 +233,11 @@ impl<'connection> Inserts<'connection> {
         )?;
         known.insert(grader, position);
         Ok(position)
+    }
+
+    /// Writes what a stored trial's retrieval was worth, in place of what was said before.
+    pub(super) fn retrieval(&self, key: TrialKey, score: &RetrievalScore) -> rusqlite::Result<()> {
+        application::score(self.connection, key, score)
     }
 
     pub(super) fn status(

@@ -5,12 +5,13 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
+    application,
     error::{StoreError, failed_to},
     schema,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 1] = [schema::VERSION_1];
+const STEPS: [&str; 2] = [schema::VERSION_1, application::TOLD_BY_APPLICATIONS];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

@@ -6,6 +6,7 @@
 //! (one row a trial), whole (an answer is committed before it is graded) and honest (NULL is
 //! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
 
+mod application;
 mod cases;
 mod claim;
 mod columns;
@@ -29,6 +30,7 @@ mod fixtures;
 mod tests;
 
 pub use self::{
+    application::RetrievalRow,
     cases::{CaseContent, RunCase},
     claim::RunClaim,
     error::StoreError,
