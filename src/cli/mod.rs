@@ -5,6 +5,7 @@ mod error;
 mod exit_status;
 mod export;
 mod grade;
+mod help_desk_bot;
 mod init;
 mod output;
 mod progress;
@@ -53,7 +54,7 @@ enum Command {
 
 /// Does what the command line asks and gives the exit code.
 pub fn main() -> ExitCode {
-    if let Some(code) = supervise::if_asked_to() {
+    if let Some(code) = supervise::if_asked_to().or_else(help_desk_bot::if_asked_to) {
         return code;
     }
     command_line().into()
