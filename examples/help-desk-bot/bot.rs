@@ -59,7 +59,12 @@ pub(crate) fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
     }
 }
 
-fn serve(index: &Index, options: &Options, questions: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+fn serve(
+    index: &Index,
+    options: &Options,
+    questions: impl BufRead,
+    mut answers: impl Write,
+) -> io::Result<()> {
     for line in questions.lines() {
         let question: Value = serde_json::from_str(&line?)?;
         let message = question["message"].as_str().unwrap_or_default();
@@ -164,8 +169,8 @@ impl Index {
         json!({"output": output, "retrieved": retrieved})
     }
 
-    /// Of what was found, the passage with the sentence that shares the most telling words with the
-    /// question: a second look that a plain sum over the passage cannot give.
+    /// Of what was found, the passage that has, beside its score, the sentence that shares the most
+    /// telling words with the question: a second look that a plain sum over the passage cannot give.
     fn most_to_the_point<'a>(&self, question: &HashSet<String>, found: &[(f64, &'a Passage)]) -> &'a Passage {
         let point = |passage: &Passage| {
             let sentences = passage.text.split_inclusive(['.', '?', '!', ':']);
@@ -175,20 +180,17 @@ impl Index {
             });
             shared.fold(0.0, f64::max)
         };
-        let (_, mut best) = found[0];
-        for (_, passage) in found {
-            if point(passage) > point(best) {
-                best = passage;
-            }
-        }
-        best
+        let ranked = found.iter().map(|(score, passage)| (score + point(passage), *passage));
+        let best = ranked.reduce(|best, next| if next.0 > best.0 { next } else { best });
+        best.expect("something was found").1
     }
 }
 
 /// The passages of one article, numbered from 0; each bears the article's title among its words.
 fn cut(doc: &str, text: &str, chunk_words: usize) -> Vec<Passage> {
     let title = text.lines().next().unwrap_or_default();
-    let all: Vec<&str> = text.split_whitespace().filter(|word| !word.chars().all(|c| c == '#' || c == '-')).collect();
+    let all: Vec<&str> =
+        text.split_whitespace().filter(|word| !word.chars().all(|c| c == '#' || c == '-')).collect();
     let passage = |(at, part): (usize, &[&str])| {
         let text = part.join(" ");
         let mut counted = HashMap::new();
@@ -204,9 +206,9 @@ fn cut(doc: &str, text: &str, chunk_words: usize) -> Vec<Passage> {
 /// The words of a text: lower case, without plural endings, without those that stand everywhere.
 fn words(text: &str) -> impl Iterator<Item = String> {
     const EVERYWHERE: [&str; 40] = [
-        "a", "an", "and", "are", "as", "at", "be", "can", "do", "does", "for", "from", "have", "how", "i", "if", "in",
-        "is", "it", "many", "me", "much", "my", "of", "on", "or", "that", "the", "to", "what", "when", "with", "you",
-        "your", "der", "die", "das", "und", "ich", "ist",
+        "a", "an", "and", "are", "as", "at", "be", "can", "do", "does", "for", "from", "have", "how", "i",
+        "if", "in", "is", "it", "many", "me", "much", "my", "of", "on", "or", "that", "the", "to", "what",
+        "when", "with", "you", "your", "der", "die", "das", "und", "ich", "ist",
     ];
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).filter_map(|word| {
         let word = word.to_lowercase();

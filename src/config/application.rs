@@ -47,9 +47,7 @@ impl Reading<'_> {
     ) -> Application {
         self.keys_of_others(place, written, kind);
         match kind {
-            ProviderKind::Exec => {
-                Application { exec: Some(self.exec(place, written, queue)), http: None }
-            }
+            ProviderKind::Exec => Application { exec: Some(self.exec(place, written, queue)), http: None },
             ProviderKind::Http => Application { exec: None, http: Some(self.http_app(place, written)) },
             _ => Application::default(),
         }
@@ -100,12 +98,7 @@ impl Reading<'_> {
         }
     }
 
-    fn exec(
-        &mut self,
-        place: &str,
-        written: &WrittenProvider,
-        queue: &mut QueueSettings,
-    ) -> ExecSettings {
+    fn exec(&mut self, place: &str, written: &WrittenProvider, queue: &mut QueueSettings) -> ExecSettings {
         let mode = written.mode.unwrap_or_default();
         let workers = self.at_least_one(place, "workers", written.workers, default_workers());
         let each = self.at_least_one(place, "trials_per_worker", written.trials_per_worker, 1);
@@ -125,8 +118,7 @@ impl Reading<'_> {
             queue.attempt_timeout_s = EXEC_TIMEOUT_S;
         }
         let shell = written.shell.unwrap_or(false);
-        let output_kb =
-            self.at_least_one(place, "max_output_kb", written.max_output_kb, MAX_OUTPUT_KB);
+        let output_kb = self.at_least_one(place, "max_output_kb", written.max_output_kb, MAX_OUTPUT_KB);
         ExecSettings {
             command: self.command(place, written.command.as_ref(), shell),
             shell,
@@ -152,7 +144,11 @@ impl Reading<'_> {
         let path = format!("{place}.command");
         match (written, shell) {
             (None, _) => {
-                self.hinted(place, "no `command` is named", "add a line such as `command = [\"my-bot\", \"--json\"]`");
+                self.hinted(
+                    place,
+                    "no `command` is named",
+                    "add a line such as `command = [\"my-bot\", \"--json\"]`",
+                );
                 vec![]
             }
             (Some(WrittenCommand::Shell(text)), true) => vec![text.clone()],
@@ -185,7 +181,11 @@ impl Reading<'_> {
 
     fn http_app(&mut self, place: &str, written: &WrittenProvider) -> HttpAppSettings {
         match &written.url {
-            None => self.hinted(place, "no `url` is named", "add a line such as `url = \"http://localhost:8000/ask\"`"),
+            None => self.hinted(
+                place,
+                "no `url` is named",
+                "add a line such as `url = \"http://localhost:8000/ask\"`",
+            ),
             Some(url) => self.check_url(&format!("{place}.url"), url),
         }
         let method = written.method.unwrap_or_default();
@@ -224,7 +224,9 @@ impl Reading<'_> {
         };
         let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
         let host = address.split('/').next().unwrap_or_default();
-        if host.contains('@') || query.split('&').any(|part| tells_of_a_secret(part.split('=').next().unwrap_or(""))) {
+        if host.contains('@')
+            || query.split('&').any(|part| tells_of_a_secret(part.split('=').next().unwrap_or("")))
+        {
             // The address itself is not repeated: it may hold a secret.
             self.hinted(
                 path,
@@ -279,7 +281,9 @@ pub(super) fn provider(settings: &ProviderSettings, http: HttpSettings) -> Resul
     if let Some(exec) = &settings.exec {
         return Ok(Provider::Exec(Exec::new(exec.clone())?));
     }
-    let Some(app) = &settings.http else { return Err("the section says nothing of an application".to_owned()) };
+    let Some(app) = &settings.http else {
+        return Err("the section says nothing of an application".to_owned());
+    };
     let value = |(header, variable): (&String, &String)| {
         let value = env::var(variable).map_err(|_| format!("the variable `{variable}` is not set"))?;
         Ok((header.clone(), SecretString::from(value.trim())))

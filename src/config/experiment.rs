@@ -142,7 +142,10 @@ impl Experiment {
                             if let Some(body) = &body
                                 && let Err(error) = body.render(&self.asked(target, case, prompt.clone(), 1))
                             {
-                                return Some(fault(error.to_string()).with_hint("add the field to the case or mend the template"));
+                                return Some(
+                                    fault(error.to_string())
+                                        .with_hint("add the field to the case or mend the template"),
+                                );
                             }
                             let demand = target.demand(&prompt);
                             let fits = provider.queue.limits.check_fits(demand.input, demand.output);

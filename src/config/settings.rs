@@ -519,7 +519,8 @@ impl Reading<'_> {
         }
         let mut queue = self.queue(&place, written);
         let application = self.application(&place, written, kind, &mut queue);
-        let mut base_url = written.base_url.clone().or_else(|| kind.default_base_url().map(ToOwned::to_owned));
+        let mut base_url =
+            written.base_url.clone().or_else(|| kind.default_base_url().map(ToOwned::to_owned));
         if let Some(url) = &base_url {
             self.check_base_url(&place, url);
         }

@@ -7,13 +7,9 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{
-    expected,
-    grounded::comparable,
-    parameters::texts_of,
-};
+use super::{expected, grounded::comparable, parameters::texts_of};
 use crate::{
-    domain::{Case, Retrieved, RetrievalScore},
+    domain::{Case, RetrievalScore, Retrieved},
     stats::{Query, retrieval_scores},
 };
 
@@ -81,7 +77,12 @@ mod tests {
     #[test]
     fn hits_and_recall_count_distinct_documents_up_to_the_cut_off() {
         let case = case(json!({"sources": ["plans", "refunds"]}));
-        let found = [passage("billing#1", ""), passage("billing#2", ""), passage("plans#1", ""), passage("refunds#0", "")];
+        let found = [
+            passage("billing#1", ""),
+            passage("billing#2", ""),
+            passage("plans#1", ""),
+            passage("refunds#0", ""),
+        ];
         for (k, hit, recall) in [(1, false, 0.0), (2, true, 0.5), (3, true, 1.0), (5, true, 1.0)] {
             let score = retrieval_score(&case, &found, k).unwrap();
             assert_eq!((score.hit, score.recall), (hit, recall), "k = {k}");

@@ -32,7 +32,13 @@ impl Rejection {
 
 impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
-        Self { failure, request_id: None, metered: Metered::default(), limits: LimitReport::default(), stderr: None }
+        Self {
+            failure,
+            request_id: None,
+            metered: Metered::default(),
+            limits: LimitReport::default(),
+            stderr: None,
+        }
     }
 }
 

@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 use super::replay::{RecordedOutput, ReplayOutputs};
 use crate::domain::{CaseId, Fault, Faults, Outcome, Retrieved, Usage, nearest};
 
-const FIELDS: [&str; 8] =
-    ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model", "retrieved"];
+const FIELDS: [&str; 8] = ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model", "retrieved"];
 
 const USAGE_FIELDS: [&str; 8] = [
     "input_uncached",

@@ -60,7 +60,12 @@ mod tests {
 
     #[test]
     fn counts_that_make_no_sense_are_unknown_and_kept() {
-        for told in [json!({"output": 2}), json!({"input": -1, "output": 2}), json!({"input": 1, "output": 1, "reasoning": 5}), json!("9")] {
+        for told in [
+            json!({"output": 2}),
+            json!({"input": -1, "output": 2}),
+            json!({"input": 1, "output": 1, "reasoning": 5}),
+            json!("9"),
+        ] {
             let metered = usage_object(&told);
             assert_eq!((metered.usage, metered.raw), (None, Some(told.to_string())));
         }

@@ -12,8 +12,8 @@ use tokio::{
 
 use crate::{
     domain::{
-        Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Outcome, ProviderName,
-        Reply, Request, RunEvent, StopReason, TrialKey, UnixMillis,
+        Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Outcome, ProviderName, Reply,
+        Request, RunEvent, StopReason, TrialKey, UnixMillis,
     },
     providers::{Provider, Rejection},
 };

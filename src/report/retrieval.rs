@@ -75,7 +75,12 @@ impl RetrievalMeasurements {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(super) fn read(store: &Store, run: i64, target: u32, cases: usize) -> Result<Option<Self>, StoreError> {
+    pub(super) fn read(
+        store: &Store,
+        run: i64,
+        target: u32,
+        cases: usize,
+    ) -> Result<Option<Self>, StoreError> {
         let mut found: Option<Self> = None;
         store.for_each_retrieval::<StoreError>(run, target, |row| {
             found.get_or_insert_with(|| Self::of(cases)).note(&row);

@@ -395,11 +395,7 @@ fn percentiles(values: &[f64], clusters: &Clusters) -> Percentiles {
     }
 }
 
-fn splits(
-    counts: &[CaseCount],
-    cases: &[RunCase],
-    retrieval: Option<&RetrievalMeasurements>,
-) -> Vec<Slice> {
+fn splits(counts: &[CaseCount], cases: &[RunCase], retrieval: Option<&RetrievalMeasurements>) -> Vec<Slice> {
     let present: BTreeSet<_> = cases.iter().filter_map(|case| case.split).collect();
     present
         .into_iter()

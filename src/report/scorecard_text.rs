@@ -294,7 +294,10 @@ fn retrieval_lines(card: &RetrievalCard) -> Vec<String> {
         count(two.miss_fail)
     ));
     if card.trials_without_sources > 0 {
-        lines.push(format!("{} trials of cases without sources are left out", count(card.trials_without_sources)));
+        lines.push(format!(
+            "{} trials of cases without sources are left out",
+            count(card.trials_without_sources)
+        ));
     }
     blank_after_first(lines)
 }

@@ -205,10 +205,8 @@ mod tests {
             .query_row("SELECT group_concat(rank || doc || score) FROM retrieved_view", [], |row| row.get(0))
             .unwrap();
         assert_eq!(docs, "1a1.5,2b1.5");
-        let hits: i64 = store
-            .connection
-            .query_row("SELECT sum(hit) FROM retrieval_view", [], |row| row.get(0))
-            .unwrap();
+        let hits: i64 =
+            store.connection.query_row("SELECT sum(hit) FROM retrieval_view", [], |row| row.get(0)).unwrap();
         assert_eq!(hits, 1);
     }
 }

@@ -9,7 +9,8 @@ use super::{
     columns::{Binder, millis},
 };
 use crate::domain::{
-    Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, UnixMillis, Verdict,
+    Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, UnixMillis,
+    Verdict,
 };
 
 const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outcome, gradable,

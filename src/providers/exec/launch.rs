@@ -11,10 +11,7 @@ use std::{
 use secrecy::SecretString;
 use tokio::process::{Child, Command};
 
-use super::{
-    settings::ExecSettings,
-    supervisor,
-};
+use super::{settings::ExecSettings, supervisor};
 use crate::{
     domain::{ErrorClass, Failure, FailureKind},
     providers::{Rejection, Secrets, http::tells_of_a_secret},

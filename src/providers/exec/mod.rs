@@ -17,11 +17,11 @@ use std::sync::{
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
+use self::{launch::Launch, worker::Worker};
 pub use self::{
     launch::find_program,
     settings::{ExecMode, ExecSettings, ExitCodes},
 };
-use self::{launch::Launch, worker::Worker};
 use super::Rejection;
 use crate::domain::{ErrorClass, Failure, FailureKind, Reply, Request};
 
@@ -95,7 +95,12 @@ impl Exec {
 }
 
 /// A failure of the program's own. It may have spent money before it failed.
-fn failed(class: ErrorClass, kind: FailureKind, message: impl Into<String>, stderr: Option<String>) -> Rejection {
+fn failed(
+    class: ErrorClass,
+    kind: FailureKind,
+    message: impl Into<String>,
+    stderr: Option<String>,
+) -> Rejection {
     let failure = Failure { may_be_billed: true, ..Failure::new(class, kind, message) };
     Rejection { stderr, ..Rejection::from(failure) }
 }

@@ -2,11 +2,7 @@
 
 use std::{process::ExitStatus, time::Duration};
 
-use tokio::{
-    io::AsyncWriteExt,
-    process::Child,
-    time::timeout,
-};
+use tokio::{io::AsyncWriteExt, process::Child, time::timeout};
 
 use super::{
     failed,

@@ -118,7 +118,10 @@ mod tests {
         assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
         let value: Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["id"], "case-1#1.0");
-        assert_eq!((&value["case"], &value["repeat"], &value["seed"]), (&json!("case-1"), &json!(1), &json!(7)));
+        assert_eq!(
+            (&value["case"], &value["repeat"], &value["seed"]),
+            (&json!("case-1"), &json!(1), &json!(7))
+        );
         assert_eq!(value["prompt"]["messages"][0]["content"], "hello");
         assert_eq!(value.get("expected"), None, "what is expected is nobody's business");
     }
@@ -145,10 +148,7 @@ mod tests {
         assert!(malformed(whole_output(br#"{"output": 3}"#)).contains("`output` is 3"));
         assert!(malformed(whole_output(br#"{"output": "x", "cost_usd": -1}"#)).contains("cost_usd"));
         assert!(malformed(whole_output(br#"{"output": "x", "retrieved": [{}]}"#)).contains("`retrieved`[0]"));
-        assert_eq!(
-            whole_output(br#"{"error": "no index"}"#),
-            Err(NoAnswer::Declared("no index".to_owned()))
-        );
+        assert_eq!(whole_output(br#"{"error": "no index"}"#), Err(NoAnswer::Declared("no index".to_owned())));
         for line in [&b"hello"[..], b"{\"output\": \"x\"}", b"[1]", b"{\"id\": 3}", b"\xff"] {
             assert!(answer_line(line).is_err(), "{line:?}");
         }

@@ -75,7 +75,10 @@ impl BodyTemplate {
                         return Err(render(missing));
                     }
                     serde_json::to_value(&value).map_err(|error| {
-                        render(minijinja::Error::new(minijinja::ErrorKind::BadSerialization, error.to_string()))
+                        render(minijinja::Error::new(
+                            minijinja::ErrorKind::BadSerialization,
+                            error.to_string(),
+                        ))
                     })?
                 }
                 None => self.environment.render_str(text, values).map_err(render)?.into(),

@@ -82,7 +82,8 @@ impl HttpApp {
             Rejection::from(Failure::new(ErrorClass::ThisTrial, FailureKind::BadRequest, error.to_string()))
         })?;
         let response = self.transport.send(&self.method, body.as_ref()).await?;
-        let request_id = ["x-request-id", "request-id"].iter().find_map(|name| header(&response.headers, name));
+        let request_id =
+            ["x-request-id", "request-id"].iter().find_map(|name| header(&response.headers, name));
         let limits = openai_limits(&response.headers);
         with_headers(self.read(&response, SystemTime::now()), request_id, limits)
     }

@@ -115,9 +115,9 @@ impl AnswerPointers {
             }
             let PassagePointers { doc, chunk, text, score } = &self.passage;
             let names = [("doc", doc), ("chunk", chunk), ("text", text), ("score", score)];
-            let fields = names.into_iter().filter_map(|(name, pointer)| {
-                Some((name.to_owned(), entry.pointer(pointer)?.clone()))
-            });
+            let fields = names
+                .into_iter()
+                .filter_map(|(name, pointer)| Some((name.to_owned(), entry.pointer(pointer)?.clone())));
             Value::Object(fields.collect::<Map<_, _>>())
         };
         let list = match list {

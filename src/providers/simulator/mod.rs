@@ -32,8 +32,8 @@ pub use self::{
 };
 use super::Rejection;
 use crate::domain::{
-    Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport,
-    Outcome, Prompt, Reply, Request, TargetName, Usage,
+    Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Outcome,
+    Prompt, Reply, Request, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
