@@ -51,6 +51,7 @@ fn request() -> Request {
         case: Arc::new(case),
         repeat: 1,
         seed: 1,
+        begun: Default::default(),
     }
 }
 

@@ -13,8 +13,8 @@ use std::{
 
 use caseload::{
     domain::{
-        AnswerSource, Attempt, AttemptEnd, Case, Cost, Examples, Fingerprint, Input, Metered, Outcome,
-        PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
+        AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, Examples, Fingerprint, Input, Metered,
+        Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
     },
     store::{CreatedRun, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };
@@ -72,6 +72,9 @@ fn create(path: &PathBuf, cases: &[Case]) -> (Store, CreatedRun) {
         prices: &[],
         tool_version: "0",
         git_commit: None,
+        store_answers: AnswerKeeping::Full,
+        shard: None,
+        golden_positions: &[],
     };
     let run = store.create_run(&new, cases.iter().map(|case| (case, 1))).expect("a run can be made");
     (store, run)

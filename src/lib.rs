@@ -8,6 +8,7 @@ pub mod cli;
 pub mod report;
 pub mod runner;
 pub mod mock;
+pub mod compare;
 pub mod config;
 pub mod queue;
 pub mod providers;

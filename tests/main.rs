@@ -5,10 +5,14 @@
 mod application;
 mod architecture;
 mod bad_input;
+mod caching;
 mod coverage;
 mod error_rates;
+mod money;
+mod readme;
 mod runs;
 mod stats_reference;
+mod store_life;
 mod support;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;

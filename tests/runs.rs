@@ -316,6 +316,30 @@ fn the_first_interrupt_finishes_what_flies_and_prints_how_to_go_on() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_second_interrupt_stops_at_once_and_leaves_the_store_sound() {
+    let stub = Stub::new(|_, body| Answer::chat(&right(body)).after(Duration::from_secs(5)));
+    let text = experiment(&stub.url(), "") + "limits = { max_in_flight = 4 }\n";
+    let project = Project::new().with_cases(50).with("e.toml", &text);
+    let mut child = project.start(&["run", "e.toml", "--quiet"]);
+    while stub.count() < 4 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let began = Instant::now();
+    for _ in 0..2 {
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(began.elapsed() < Duration::from_secs(4), "it waited for what was in flight");
+    assert_eq!(project.sql::<String>("PRAGMA integrity_check"), "ok");
+    // What was in flight may have been paid: it is recorded as cancelled, and asked again.
+    assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE outcome = 'cancelled'"), 4);
+    let card = project.caseload(&["show", "--json"]).exits(0).json();
+    assert_eq!(card["targets"][0]["not_measured"], json!({"cancelled": 4, "pending": 46}));
+}
+
+#[test]
 fn spending_never_passes_the_budget_and_the_rest_is_resumable() {
     let open_cost = AtomicUsize::new(0);
     let stub = Stub::new(move |_, body| {
@@ -337,7 +361,7 @@ fn spending_never_passes_the_budget_and_the_rest_is_resumable() {
 }
 
 #[test]
-fn sql_gives_the_scorecards_figures_exactly() {
+fn the_documented_queries_give_the_scorecards_figures_exactly() {
     let stub = Stub::new(|number, body| {
         let wrong = number.is_multiple_of(3);
         Answer::chat(&if wrong { "It is wrong.".to_owned() } else { right(body) })
@@ -348,12 +372,22 @@ fn sql_gives_the_scorecards_figures_exactly() {
     let project = Project::new().with_cases(50).with("e.toml", &text);
     let card = project.caseload(&["run", "e.toml", "--json"]).exits(0).json();
     let target = &card["targets"][0];
-    let rate: f64 = project.sql("SELECT avg(mean) FROM case_mean_view WHERE run = 'test-1' AND target = 't'");
+    let schema = std::fs::read_to_string("docs/schema.md").unwrap();
+    let rows: Vec<Value> = schema
+        .split("```sql\n")
+        .skip(1)
+        .map(|block| block.split("```").next().unwrap().replace("nightly-1", "test-1"))
+        .filter_map(|query| project.sqlite3(&query).into_iter().next())
+        .collect();
+    let figure =
+        |name: &str| rows.iter().find_map(|row| row.get(name)).unwrap_or_else(|| panic!("no `{name}`"));
+    let rate = figure("pass_rate").as_f64().unwrap();
     assert!((rate - target["pass_rate"]["point"].as_f64().unwrap()).abs() < 1e-12);
-    let cost: i64 = project.sql("SELECT sum(cost_picodollars) FROM trial_view WHERE run = 'test-1'");
+    let cost = figure("cost_picodollars").as_i64().unwrap();
     assert_eq!(caseload::domain::Cost::from_picodollars(cost).to_string(), target["cost_usd"]);
-    let tokens: i64 = project.sql("SELECT sum(input_total) FROM trial_view WHERE run = 'test-1'");
-    assert_eq!(target["usage"]["input_uncached"], tokens);
+    assert_eq!(figure("input_total"), &target["usage"]["input_uncached"]);
+    assert_eq!(figure("output"), &target["usage"]["output"]);
+    assert_eq!(figure("p95_ms"), &target["latency_ms"]["p95"]);
 }
 
 #[test]

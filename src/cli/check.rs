@@ -9,7 +9,7 @@ use super::{
     run::{ExperimentArgs, Ready},
 };
 use crate::{
-    config,
+    config::{self, CachedParts},
     domain::Cost,
     report::{count, dollars},
 };
@@ -54,7 +54,7 @@ fn summary(ready: &Ready) -> String {
         count(experiment.cases.len() as u64),
         count(examples as u64),
     );
-    for target in &experiment.targets {
+    for (position, target) in experiment.targets.iter().enumerate() {
         let price = match &target.price {
             Some(price) => {
                 let million = |cost: Cost| cost.times(1_000_000).map(dollars).unwrap_or_default();
@@ -69,8 +69,37 @@ fn summary(ready: &Ready) -> String {
             None => "no price: the cost will be unknown".to_owned(),
         };
         text.push_str(&format!("  target      {} · {} · {price}\n", target.name, target.settings.model));
+        if let Some(parts) = experiment.cached_parts(position) {
+            text.push_str(&cache_lines(&parts));
+        }
     }
     let budget = settings.max_cost.map_or_else(|| "none".to_owned(), dollars);
     text.push_str(&format!("  trials      {} · budget {budget}\n", count(experiment.trials())));
+    text
+}
+
+/// What is asked to be cached, and where the provider will silently not do so.
+fn cache_lines(parts: &CachedParts) -> String {
+    let [least, most] = parts.tokens;
+    let size = if least == most { count(most) } else { format!("{} to {}", count(least), count(most)) };
+    let mut text = format!(
+        "  cache       {} for {} · {} different, about {size} tokens\n",
+        parts.cache.at.as_str(),
+        parts.cache.lifetime.as_str(),
+        count(parts.prefixes as u64),
+    );
+    if let (Some(minimum), true) = (parts.minimum, parts.too_small > 0) {
+        text.push_str(&format!(
+            "              ! {} of them seem to be below the model's {} tokens: nothing is cached there\n",
+            count(parts.too_small as u64),
+            count(minimum),
+        ));
+    }
+    if parts.without > 0 {
+        text.push_str(&format!(
+            "              ! {} cases have no text in that part\n",
+            count(parts.without as u64)
+        ));
+    }
     text
 }

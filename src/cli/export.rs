@@ -60,7 +60,7 @@ fn line(trial: &ExportedTrial) -> serde_json::Value {
         "target": trial.target,
         "repeat": record.key.repeat,
         "outcome": record.outcome,
-        "output": record.answer,
+        "output": trial.trial.answer_kept.then_some(&record.answer),
         "verdict": trial.trial.verdict,
         "scores": trial.scores,
         "failure": record.failure.as_ref().map(|failure| json!({

@@ -6,9 +6,10 @@ use rayon::prelude::*;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    output, resume,
+    output,
     session::print_scorecard,
     store_argument::{StoreArgument, find_run},
+    stored_experiment::thaw,
 };
 use crate::{
     config::Experiment,
@@ -41,7 +42,7 @@ pub(super) struct GradeArgs {
 pub(super) fn grade(arguments: &GradeArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open_to_write()?;
     let detail = find_run(&store, &arguments.run)?;
-    let experiment = resume::thaw(&store, &detail)?;
+    let experiment = thaw(&store, &detail)?;
     let graded = grade_stored(store, detail.row.id, &experiment, ToGrade::All)?;
     output::note(&format!("{} answers graded again", count(graded)));
     print_scorecard(&arguments.store.open()?, detail.row.id, arguments.json)?;

@@ -1,6 +1,9 @@
 //! The command line: arguments, wiring, printing. The only floor that prints.
 
+mod baseline;
 mod check;
+mod compare;
+mod compare_case;
 mod error;
 mod exit_status;
 mod export;
@@ -8,6 +11,7 @@ mod grade;
 mod help_desk_bot;
 mod init;
 mod output;
+mod own_gates;
 mod progress;
 mod resume;
 mod run;
@@ -15,7 +19,9 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod store;
 mod store_argument;
+mod stored_experiment;
 mod supervise;
 
 use std::process::ExitCode;
@@ -47,8 +53,11 @@ enum Command {
     Resume(resume::ResumeArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
+    Compare(compare::CompareArgs),
+    Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
 
@@ -70,8 +79,11 @@ fn command_line() -> ExitStatus {
         Command::Resume(arguments) => resume::resume(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
+        Command::Compare(arguments) => compare::compare_sides(&arguments),
+        Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };
     match done {

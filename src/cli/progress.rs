@@ -10,7 +10,7 @@ use tokio::{sync::mpsc, task::JoinHandle, time};
 
 use crate::{
     domain::{Cost, Outcome, ProviderName, RunEvent},
-    report::{count, duration},
+    report::{count, dollars, duration},
 };
 
 /// How often the lines are drawn on a terminal.
@@ -27,6 +27,8 @@ pub(super) struct QueueProgress {
     pub(super) total: u64,
     /// Trials done, in earlier sessions too.
     pub(super) done: u64,
+    /// Trials that ended in this session.
+    ended: u64,
     in_flight: u64,
     retries: u64,
     failed: u64,
@@ -35,7 +37,7 @@ pub(super) struct QueueProgress {
 
 impl QueueProgress {
     pub(super) fn new(name: ProviderName, total: u64, done: u64) -> Self {
-        Self { name, total, done, in_flight: 0, retries: 0, failed: 0, paused_until: None }
+        Self { name, total, done, ended: 0, in_flight: 0, retries: 0, failed: 0, paused_until: None }
     }
 }
 
@@ -71,6 +73,7 @@ impl RunProgress {
                 self.with(provider, |queue| {
                     queue.in_flight -= 1;
                     queue.done += 1;
+                    queue.ended += 1;
                     queue.failed += u64::from(*outcome == Outcome::Failed);
                 });
             }
@@ -104,20 +107,19 @@ impl RunProgress {
             (0, _) => "ETA unknown".to_owned(),
             _ => format!("ETA {}", duration(Duration::from_secs_f64(remaining_s.min(1e9)))),
         };
-        let at_least = if self.cost_unknown { "at least " } else { "" };
-        format!(
-            "{:width$}  {:>15}  {eta}  cost {at_least}${:.4}",
-            "total",
-            format!("{}/{}", count(done), count(total)),
-            self.cost.dollars()
-        )
+        let cost = match (self.cost_unknown, self.cost) {
+            (true, Cost::ZERO) => "unknown".to_owned(),
+            (true, cost) => format!("at least {}", dollars(cost)),
+            (false, cost) => dollars(cost),
+        };
+        format!("{:width$}  {:>15}  {eta}  cost {cost}", "total", format!("{}/{}", count(done), count(total)))
     }
 }
 
 impl QueueProgress {
     fn line(&self, width: usize, elapsed: f64, now: Instant) -> String {
         #[expect(clippy::cast_precision_loss, reason = "a rate for the eye")]
-        let rate = self.done as f64 / elapsed;
+        let rate = self.ended as f64 / elapsed;
         let mut line = format!(
             "{:width$}  {:>15}  {rate:.1}/s  in flight {}  retries {}",
             self.name,
@@ -244,7 +246,7 @@ mod tests {
         assert_eq!(
             progress.lines(start + Duration::from_secs(5)),
             [
-                "anthropic         50/1,000  10.0/s  in flight 50  retries 1  paused 2.0 s",
+                "anthropic         50/1,000  10.0/s  in flight 50  retries 1  paused 2.00 s",
                 "total             50/1,000  ETA 1 min 35 s  cost $0.5000",
             ]
         );

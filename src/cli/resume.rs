@@ -1,20 +1,18 @@
 //! `caseload resume`: go on with a run.
 
-use std::sync::Arc;
-
 use clap::Args;
-use serde::Deserialize;
 
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    grade,
+    grade, output,
     session::{self, Prepared, Screen},
     store_argument::{StoreArgument, find_run},
+    stored_experiment::thaw,
 };
 use crate::{
-    config::{self, Experiment, Settings},
-    domain::{Case, ErrorClass, Outcome, Price, RunStatus},
+    config,
+    domain::{ErrorClass, Outcome, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -38,13 +36,6 @@ pub(super) struct ResumeArgs {
     store: StoreArgument,
 }
 
-/// What a run froze, as the store gives it back.
-#[derive(Debug, Deserialize)]
-struct Frozen {
-    settings: Settings,
-    prices: Vec<Option<Price>>,
-}
-
 /// Does `caseload resume`.
 pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open_to_write()?;
@@ -54,8 +45,6 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     grade::grade_stored(store, detail.row.id, &experiment, ToGrade::Ungraded)?;
 
     let mut store = arguments.store.open_to_write()?;
-    let claim = store.claim_run(detail.row.id)?;
-    store.set_status(detail.row.id, RunStatus::Running, None)?;
     let mut plan = session::empty_plan(&experiment);
     let mut failed = 0;
     store.for_each_done::<StoreError>(detail.row.id, |done| {
@@ -71,6 +60,11 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     for (key, made) in store.attempts_of_pending(detail.row.id)? {
         plan.note_attempts(key.target, key.case, key.repeat, made);
     }
+    if plan.pending() == 0 {
+        return finished(&store, &detail, failed, arguments);
+    }
+    store.set_status(detail.row.id, RunStatus::Running, None)?;
+    let claim = store.claim_run(detail.row.id)?;
     let spent = store.spent(detail.row.id)?;
     let prepared = Prepared {
         run: detail.row.id,
@@ -85,6 +79,23 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     session::work(prepared, store, &arguments.screen)
 }
 
+/// Ends a resume that has nothing to ask: the run stands as it stood, unless its process died before
+/// it could say so.
+fn finished(
+    store: &Store,
+    detail: &RunDetail,
+    failed: u64,
+    arguments: &ResumeArgs,
+) -> Result<ExitStatus, CliError> {
+    let status = if failed > 0 { RunStatus::Incomplete } else { RunStatus::Complete };
+    if detail.row.status != status {
+        store.set_status(detail.row.id, status, None)?;
+    }
+    session::print_scorecard(store, detail.row.id, arguments.screen.json)?;
+    output::note("nothing to ask: every trial has ended");
+    Ok(ExitStatus::of_run(status))
+}
+
 /// Whether a stored trial is asked again.
 fn asks_again(done: &DoneTrial, also_own_failures: bool) -> bool {
     match done.outcome {
@@ -92,18 +103,4 @@ fn asks_again(done: &DoneTrial, also_own_failures: bool) -> bool {
         Outcome::Failed => also_own_failures || done.failure_class != Some(ErrorClass::ThisTrial),
         Outcome::Answered | Outcome::Truncated | Outcome::Refused | Outcome::Filtered => false,
     }
-}
-
-/// The experiment of a stored run, made ready again from what was frozen.
-pub(super) fn thaw(store: &Store, detail: &RunDetail) -> Result<Experiment, CliError> {
-    let frozen: Frozen = serde_json::from_value(detail.config.clone()).map_err(|error| CliError::Usage {
-        message: format!("the settings of run `{}` cannot be read: {error}", detail.row.name),
-        hint: Some(format!("it was made by caseload {}", detail.tool_version)),
-    })?;
-    let mut cases: Vec<Arc<Case>> = vec![];
-    store.for_each_whole_case::<StoreError>(detail.row.id, |case| {
-        cases.push(Arc::new(case));
-        Ok(())
-    })?;
-    Ok(Experiment::prepare(frozen.settings, frozen.prices, cases, None)?)
 }

@@ -1,6 +1,6 @@
 //! `caseload run`: a new run of an experiment.
 
-use std::path::PathBuf;
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use jiff::{Timestamp, tz::TimeZone};
@@ -12,8 +12,8 @@ use super::{
     session::{self, Prepared, Screen},
 };
 use crate::{
-    config::{self, Experiment, Overrides, Plan},
-    domain::{Cost, Split},
+    config::{self, Experiment, Overrides, Plan, Settings},
+    domain::{Case, CaseId, Cost, Fault, Faults, Shard, Split},
     golden::{self, Filter, GoldenSet, Selection},
     grading,
     store::{NewGrader, NewRun, NewTarget, Store},
@@ -58,6 +58,13 @@ pub(super) struct ExperimentArgs {
     #[arg(long, value_parser = parse_split)]
     split: Option<Split>,
 
+    /// Ask only this part of the cases, such as `3/8`; `caseload store merge` joins the parts
+    ///
+    /// Whole clusters go to one part, by a hash of their names. The parts of one experiment, run on
+    /// several machines, merge into the run that one machine would have made.
+    #[arg(long, value_name = "N/OF")]
+    shard: Option<Shard>,
+
     /// Draw with this seed
     #[arg(long)]
     seed: Option<u64>,
@@ -95,6 +102,7 @@ impl ExperimentArgs {
             targets: self.target.clone(),
             max_cost: self.max_cost,
             store: self.store.clone(),
+            shard: self.shard,
             selection: Selection {
                 filters: self.filter.clone(),
                 split: self.split,
@@ -118,9 +126,10 @@ impl ExperimentArgs {
         faults.0.extend(found.0);
         faults.0.sort_by_key(|fault| fault.line);
         faults.none_or(())?;
-        let cases = golden::select(&golden, &settings.selection)?;
+        let selected = golden::select(&golden, &settings.selection)?;
+        let cases = of_shard(&selected, &settings)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
-        Ok(Ready { experiment, golden, store })
+        Ok(Ready { experiment, golden, selected, store })
     }
 }
 
@@ -129,7 +138,23 @@ impl ExperimentArgs {
 pub(super) struct Ready {
     pub(super) experiment: Experiment,
     pub(super) golden: GoldenSet,
+    /// The cases that are asked by all shards together.
+    pub(super) selected: Vec<Arc<Case>>,
     pub(super) store: PathBuf,
+}
+
+/// The selected cases that this part of the experiment asks.
+fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>>, Faults> {
+    let Some(shard) = settings.shard else { return Ok(selected.to_vec()) };
+    let cases: Vec<Arc<Case>> =
+        selected.iter().filter(|case| shard.holds(case.cluster_or_id())).cloned().collect();
+    if cases.is_empty() {
+        let fault =
+            Fault::of_file(&settings.golden, format!("shard {shard} holds no cluster of the selection"))
+                .with_hint("divide it into fewer shards");
+        return Err(fault.into());
+    }
+    Ok(cases)
 }
 
 /// Does `caseload run`.
@@ -163,7 +188,11 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
     let path = settings.golden.display().to_string();
     let name =
         settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let graders = graders_of(experiment);
+    let gates = (!settings.gates.is_empty()).then(|| json!(settings.gates));
+    let graders = graders_of(&ready.selected);
+    let places: HashMap<&CaseId, u32> = ready.selected.iter().map(|case| &case.id).zip(0..).collect();
+    let golden_positions: Vec<u32> =
+        experiment.cases.iter().map(|planned| places[&planned.case.id]).collect();
     let new = NewRun {
         experiment: &settings.name,
         seed: settings.seed,
@@ -171,22 +200,25 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
         golden_path: &path,
         golden_name: &name,
         config: &frozen,
-        gates: None,
+        gates: gates.as_ref(),
         graders: &graders,
         targets: &targets,
         prices: &prices,
         tool_version: env!("CARGO_PKG_VERSION"),
         git_commit: None,
+        store_answers: settings.store_answers,
+        shard: settings.shard,
+        golden_positions: &golden_positions,
     };
     let cases = experiment.cases.iter().map(|planned| (&*planned.case, planned.repeats));
     Ok(store.create_run(&new, cases)?)
 }
 
 /// Every grader that a case names, once, with the version of its rules.
-fn graders_of(experiment: &Experiment) -> Vec<NewGrader> {
+fn graders_of(cases: &[Arc<Case>]) -> Vec<NewGrader> {
     let versions = grading::grader_versions();
     let mut graders: Vec<NewGrader> = vec![];
-    for spec in experiment.cases.iter().flat_map(|planned| &planned.case.graders) {
+    for spec in cases.iter().flat_map(|case| &case.graders) {
         if graders.iter().any(|known| known.name == spec.name && known.hard == spec.hard) {
             continue;
         }

@@ -1,6 +1,8 @@
 //! `caseload runs`: what is in the store.
 
-use clap::Args;
+use std::collections::HashMap;
+
+use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
@@ -10,9 +12,13 @@ use crate::{
     store::{RunRow, Store},
 };
 
-/// List the runs of a store, the latest first
+/// List the runs of a store, the latest first, or delete some
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -21,8 +27,105 @@ pub(super) struct RunsArgs {
     store: StoreArgument,
 }
 
+#[derive(Debug, Subcommand)]
+enum RunsCommand {
+    Delete(DeleteArgs),
+    Keep(KeepArgs),
+}
+
+/// Delete runs with all that belongs to them alone
+///
+/// Readers and a run that goes on do not wait for it. `caseload store compact` gives the space back.
+#[derive(Debug, Args)]
+struct DeleteArgs {
+    /// The runs: names, beginnings of names, `latest` or `latest~1`
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<String>,
+
+    /// Only list what would go
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    store: StoreArgument,
+}
+
+/// Keep the latest runs and delete the others
+#[derive(Debug, Args)]
+struct KeepArgs {
+    /// How many to keep
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    last: u32,
+
+    /// So many of each experiment
+    #[arg(long)]
+    per_name: bool,
+
+    /// Only list what would go
+    #[arg(long)]
+    dry_run: bool,
+
+    #[command(flatten)]
+    store: StoreArgument,
+}
+
 /// Does `caseload runs`.
 pub(super) fn runs(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
+    match &arguments.command {
+        None => list(arguments),
+        Some(RunsCommand::Delete(arguments)) => delete(arguments),
+        Some(RunsCommand::Keep(arguments)) => keep(arguments),
+    }
+}
+
+fn delete(arguments: &DeleteArgs) -> Result<ExitStatus, CliError> {
+    let store = arguments.store.open_to_write()?;
+    // All are found before any goes: `latest latest~1` means the last two.
+    let mut chosen: Vec<RunRow> = vec![];
+    for text in &arguments.runs {
+        let row = store.find_run(text)?;
+        if chosen.iter().all(|known| known.id != row.id) {
+            chosen.push(row);
+        }
+    }
+    delete_all(store, &chosen, arguments.dry_run)
+}
+
+fn keep(arguments: &KeepArgs) -> Result<ExitStatus, CliError> {
+    let store = arguments.store.open_to_write()?;
+    let mut kept: HashMap<String, u32> = HashMap::new();
+    let mut going = vec![];
+    for run in store.list_runs()? {
+        let name = if arguments.per_name { run.experiment.clone() } else { String::new() };
+        let kept = kept.entry(name).or_default();
+        // A run that is being worked on is kept and counts.
+        if *kept < arguments.last || store.is_worked_on(run.id)? {
+            *kept += 1;
+        } else {
+            going.push(run);
+        }
+    }
+    delete_all(store, &going, arguments.dry_run)
+}
+
+fn delete_all(mut store: Store, runs: &[RunRow], dry_run: bool) -> Result<ExitStatus, CliError> {
+    if !dry_run {
+        store.finish_deletions()?;
+    }
+    for run in runs {
+        if !dry_run {
+            store.delete_run(run.id)?;
+        }
+        let word = if dry_run { "would be deleted" } else { "deleted" };
+        output::data(&format!("{}  {word}", run.name))?;
+    }
+    if runs.is_empty() {
+        output::note("no run to delete");
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn list(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
     let rows = store.list_runs()?;
     let text = if arguments.json { json_text(&store, &rows)? } else { table(&store, &rows)? };

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    output,
+    output, own_gates,
     progress::{self, QueueProgress},
     store_argument,
 };
@@ -79,11 +79,12 @@ pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<
     runtime.shutdown_background();
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
+    let gates = own_gates::judge(&store, run, screen.json)?;
     for reason in &summary.stops {
         output::note(&format!("stopped: {reason}"));
     }
     output::note(&next_steps(&name, &summary, &store_path));
-    Ok(ExitStatus::of_run(summary.status))
+    Ok(own_gates::worse(ExitStatus::of_run(summary.status), gates))
 }
 
 /// Prints a run's scorecard to stdout.

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    output,
+    output, own_gates,
     session::print_scorecard,
     store_argument::{StoreArgument, find_run},
 };
@@ -30,6 +30,12 @@ pub(super) struct ShowArgs {
     #[arg(long, value_name = "ID")]
     case: Option<String>,
 
+    /// End with what the run and its gates say, as `run` does
+    ///
+    /// Only gates that need no other side are judged: `caseload compare` judges all of them.
+    #[arg(long)]
+    gate: bool,
+
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -51,6 +57,10 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<ExitStatus, CliError> {
         if !arguments.json {
             output::note(&next_steps(&detail, &arguments.store.flag()));
         }
+    }
+    if arguments.gate {
+        let gates = own_gates::judge(&store, detail.row.id, arguments.json)?;
+        return Ok(own_gates::worse(ExitStatus::of_run(detail.row.status), gates));
     }
     Ok(ExitStatus::Success)
 }
@@ -190,7 +200,9 @@ fn trial_text(
         text.push_str(&format!(" · ${cost}"));
     }
     text.push('\n');
-    if !record.answer.is_empty() {
+    if !trial.answer_kept {
+        text.push_str("  answer    (not kept)\n");
+    } else if !record.answer.is_empty() {
         text.push_str(&format!("  answer    {}\n", indented(&record.answer)));
     }
     if let Some(retrieved) = &record.retrieved {
@@ -270,7 +282,7 @@ fn trial_json(
         "repeat": record.key.repeat,
         "outcome": record.outcome,
         "verdict": trial.verdict,
-        "answer": record.answer,
+        "answer": trial.answer_kept.then_some(&record.answer),
         "retrieved": record.retrieved,
         "meta": record.meta,
         "scores": scores,

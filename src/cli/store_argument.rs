@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::error::CliError;
+use super::{error::CliError, output};
 use crate::{
     config::{DEFAULT_STORE, STORE_VARIABLE},
     store::{RunDetail, Store},
@@ -21,7 +21,14 @@ pub(super) struct StoreArgument {
 impl StoreArgument {
     /// Opens it for reading.
     pub(super) fn open(&self) -> Result<Store, CliError> {
-        Ok(Store::open_read_only(&self.store)?)
+        let store = Store::open_read_only(&self.store)?;
+        if let Some(version) = store.newer_version() {
+            output::note(&format!(
+                "`{}` was written by a newer caseload (version {version}); it is only read",
+                self.store.display()
+            ));
+        }
+        Ok(store)
     }
 
     /// Opens it for writing; it must exist.

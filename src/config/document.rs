@@ -125,7 +125,7 @@ impl Document {
         }
     }
 
-    fn typed_fault(&self, path: &str, message: &str) -> Fault {
+    pub(super) fn typed_fault(&self, path: &str, message: &str) -> Fault {
         let message = message.split(" at line ").next().unwrap_or(message);
         let Some(rest) = message.strip_prefix("unknown field `") else {
             return self.fault(path, message.to_owned());

@@ -9,7 +9,7 @@ use super::{
     settings::{ProviderKind, Settings, TargetSettings},
 };
 use crate::{
-    domain::{Case, CaseId, Cost, Fault, Faults, Parameters, Price, Prompt, Request, TargetName},
+    domain::{Begun, Case, CaseId, Cost, Fault, Faults, Parameters, Price, Prompt, Request, TargetName},
     golden::GoldenSet,
     grading::{Grader, GraderCache},
     providers::{BodyTemplate, ReplayOutputs, estimate_input_tokens},
@@ -101,6 +101,7 @@ impl Experiment {
             case: Arc::clone(case),
             repeat,
             seed: trial_seed(self.settings.seed, &target.name, &case.id, repeat),
+            begun: Begun::default(),
         }
     }
 

@@ -1,18 +1,23 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
 mod application;
+mod cached_parts;
 mod connect;
 mod document;
 mod experiment;
+mod gates;
 mod prices;
 mod prompt;
+mod prompt_cache;
 mod settings;
 mod written;
 
 pub use self::{
+    cached_parts::CachedParts,
     connect::{connect, missing_keys},
     document::Document,
     experiment::{Experiment, PlannedCase, Target},
+    gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
     settings::{

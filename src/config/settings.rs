@@ -15,16 +15,18 @@ use serde_json::{Map, Value};
 
 use super::{
     document::Document,
+    gates::{self, Gates},
     prices::{self, PriceTable},
+    prompt_cache,
     written::{WrittenExperiment, WrittenGrader, WrittenPrompt, WrittenProvider, WrittenTarget},
 };
 use crate::{
     domain::{
-        Cost, Fault, Faults, GraderName, GraderSpec, ModelId, Parameters, PassIf, Price, ProviderName,
-        TargetName, nearest,
+        AnswerKeeping, Cost, Fault, Faults, GraderName, GraderSpec, ModelId, Parameters, PassIf, Price,
+        ProviderName, Shard, TargetName, nearest,
     },
     golden::{CaseDefaults, Selection},
-    providers::{ExecSettings, HttpAppSettings, MaxTokensField, SimulatedTarget},
+    providers::{ExecSettings, HttpAppSettings, MaxTokensField, SimulatedTarget, check_parameters},
     queue::QueueSettings,
 };
 
@@ -169,10 +171,19 @@ pub struct Settings {
     pub max_cost: Option<Cost>,
     /// Which cases of the set are asked.
     pub selection: Selection,
+    /// The only part of the selected cases that is asked; `None`: all of them.
+    #[serde(default)]
+    pub shard: Option<Shard>,
+    /// What the store keeps of the answers.
+    #[serde(default)]
+    pub store_answers: AnswerKeeping,
     /// What is under test.
     pub targets: Vec<TargetSettings>,
     /// The accounts that the targets use.
     pub providers: Vec<ProviderSettings>,
+    /// The gates; absent in runs begun before there were any.
+    #[serde(default)]
+    pub gates: Gates,
     /// The cut-off of retrieval scores.
     #[serde(default = "default_retrieval_k")]
     pub retrieval_k: u32,
@@ -218,6 +229,8 @@ pub struct Overrides {
     pub store: Option<PathBuf>,
     /// Which cases to ask.
     pub selection: Selection,
+    /// The only part of them to ask.
+    pub shard: Option<Shard>,
 }
 
 /// An experiment file, read and understood.
@@ -258,7 +271,7 @@ pub(super) struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn plan(mut self, written: WrittenExperiment, today: Date) -> Result<Plan, Faults> {
+    fn plan(mut self, mut written: WrittenExperiment, today: Date) -> Result<Plan, Faults> {
         let table = self.price_table(&written);
         let named_graders = self.named_graders(&written.grader);
         let graders = self.default_graders(&written.graders, &named_graders);
@@ -275,8 +288,11 @@ impl Reading<'_> {
             named_graders,
             max_cost: self.max_cost(written.max_cost_usd),
             selection: self.overrides.selection.clone(),
+            shard: self.overrides.shard,
+            store_answers: written.store_answers.unwrap_or_default(),
             targets,
             providers,
+            gates: gates::meant(self.document, std::mem::take(&mut written.gates), &mut self.faults),
             retrieval_k: self.retrieval_k(written.retrieval_k),
         };
         let prices: Vec<Option<Price>> =
@@ -643,9 +659,6 @@ impl Reading<'_> {
                 "name the JSONL file of recorded outputs",
             );
         }
-        if written.max_tokens == Some(0) {
-            self.fault(&format!("{place}.max_tokens"), "found 0, expected at least 1");
-        }
         // An application is its own model.
         let application = written.name.clone().unwrap_or_else(|| provider.clone());
         let model = written.model.clone().unwrap_or(if is_application { application } else { String::new() });
@@ -655,18 +668,33 @@ impl Reading<'_> {
             name: name.into(),
             provider: provider.into(),
             model: model.into(),
-            parameters: Parameters {
-                max_tokens: written.max_tokens,
-                temperature: written.temperature,
-                top_p: written.top_p,
-                stop: written.stop.clone(),
-                extra: written.extra.clone(),
-            },
+            parameters: self.parameters(&place, written),
             system: self.template(&place, own_prompt, &experiment.prompt, "system"),
             user: self.template(&place, own_prompt, &experiment.prompt, "user"),
             outputs,
             simulate: written.simulate.clone().unwrap_or_default(),
         }
+    }
+
+    /// What is set for all requests of a target.
+    fn parameters(&mut self, place: &str, written: &WrittenTarget) -> Parameters {
+        let cache = written.cache.as_ref().and_then(|cache| {
+            let read = prompt_cache::read(cache);
+            read.map_err(|message| self.fault(&format!("{place}.cache"), message)).ok()
+        });
+        let parameters = Parameters {
+            max_tokens: written.max_tokens,
+            temperature: written.temperature,
+            top_p: written.top_p,
+            stop: written.stop.clone(),
+            stream: written.stream,
+            cache,
+            extra: written.extra.clone(),
+        };
+        for message in check_parameters(&parameters) {
+            self.fault(place, message);
+        }
+        parameters
     }
 
     /// One part of a target's prompt: its own, else the experiment's; as text or from a file.

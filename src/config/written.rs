@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{prices::WrittenPrice, settings::ProviderKind};
+use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind};
 use crate::{
-    domain::PassIf,
+    domain::{AnswerKeeping, PassIf},
     providers::{AnswerPointers, ExecMode, ExitCodes, HttpMethod, MaxTokensField, SimulatedTarget},
     queue::{Limits, RetryPolicy},
 };
@@ -25,6 +25,7 @@ pub(super) struct WrittenExperiment {
     pub(super) max_cost_usd: Option<f64>,
     pub(super) retrieval_k: Option<u32>,
     pub(super) store: Option<PathBuf>,
+    pub(super) store_answers: Option<AnswerKeeping>,
     pub(super) prices: Option<PathBuf>,
     #[serde(default)]
     pub(super) prompt: WrittenPrompt,
@@ -36,6 +37,8 @@ pub(super) struct WrittenExperiment {
     pub(super) grader: BTreeMap<String, Map<String, Value>>,
     #[serde(default)]
     pub(super) price: Vec<WrittenPrice>,
+    #[serde(default)]
+    pub(super) gates: WrittenGates,
 }
 
 /// A grader's name, or one written out.
@@ -67,6 +70,9 @@ pub(super) struct WrittenTarget {
     pub(super) top_p: Option<f64>,
     #[serde(default)]
     pub(super) stop: Vec<String>,
+    #[serde(default)]
+    pub(super) stream: bool,
+    pub(super) cache: Option<Value>,
     #[serde(default)]
     pub(super) extra: Map<String, Value>,
     pub(super) outputs: Option<PathBuf>,

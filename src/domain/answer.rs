@@ -23,9 +23,8 @@ pub struct Reply {
     pub request_id: Option<String>,
     /// What the response's headers said about the account's limits.
     pub limits: LimitReport,
-    /// Where the provider itself knows how long it took (recorded or simulated answers), in
-    /// milliseconds; it then stands for the measured time.
-    pub own_latency_ms: Option<f64>,
+    /// How long it took, where the request's own time does not tell.
+    pub latency: ReplyLatency,
     /// From the request to the first token, in milliseconds, when streamed.
     pub first_token_ms: Option<f64>,
     /// What an application retrieved before it answered, best first; `None` when it did not tell,
@@ -37,6 +36,29 @@ pub struct Reply {
     pub meta: Option<Value>,
     /// What a program wrote to its standard error meanwhile, cut.
     pub stderr: Option<String>,
+}
+
+/// How long an answer took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum ReplyLatency {
+    /// As long as its request.
+    #[default]
+    Measured,
+    /// So many milliseconds, as it was recorded or simulated.
+    Known(f64),
+    /// Nobody knows: a recorded answer without its time.
+    Unknown,
+}
+
+impl ReplyLatency {
+    /// The latency in milliseconds of an answer whose request took `measured_ms`.
+    pub fn or_measured(self, measured_ms: f64) -> Option<f64> {
+        match self {
+            Self::Measured => Some(measured_ms),
+            Self::Known(latency_ms) => Some(latency_ms),
+            Self::Unknown => None,
+        }
+    }
 }
 
 impl Reply {
@@ -51,7 +73,7 @@ impl Reply {
             system_fingerprint: None,
             request_id: None,
             limits: LimitReport::default(),
-            own_latency_ms: None,
+            latency: ReplyLatency::Measured,
             first_token_ms: None,
             retrieved: None,
             reported_cost: None,

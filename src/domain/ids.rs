@@ -93,7 +93,7 @@ impl From<[u8; 32]> for Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&blake3::Hash::from_bytes(self.0).to_hex())
+        out.pad(&blake3::Hash::from_bytes(self.0).to_hex())
     }
 }
 

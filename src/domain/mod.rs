@@ -4,7 +4,9 @@
 //! it stands on a floor above.
 
 mod answer;
+mod answer_keeping;
 mod attempt;
+mod begun;
 mod case;
 mod error_class;
 mod event;
@@ -17,16 +19,20 @@ mod money;
 mod outcome;
 mod pass_if;
 mod price;
+mod prompt_cache;
 mod request;
 mod retrieved;
 mod score;
+mod shard;
 mod time;
 mod trial;
 mod usage;
 
 pub use self::{
-    answer::Reply,
+    answer::{Reply, ReplyLatency},
+    answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
+    begun::Begun,
     case::{Case, Examples, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
@@ -39,9 +45,11 @@ pub use self::{
     outcome::Outcome,
     pass_if::PassIf,
     price::{Price, Rates, Tier},
+    prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     request::{Parameters, Prompt, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
+    shard::Shard,
     time::UnixMillis,
     trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},
     usage::{Metered, Usage, UsageFlag},

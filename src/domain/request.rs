@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Case, Message, ModelId, TargetName};
+use super::{Begun, Case, Message, ModelId, PromptCache, TargetName};
 
 /// A rendered prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +28,12 @@ pub struct Parameters {
     pub top_p: Option<f64>,
     /// Texts at which the model stops.
     pub stop: Vec<String>,
+    /// Whether answers are streamed.
+    #[serde(default)]
+    pub stream: bool,
+    /// What the provider is asked to cache.
+    #[serde(default)]
+    pub cache: Option<PromptCache>,
     /// Merged into the request body last; wins over every other field.
     pub extra: Map<String, Value>,
 }
@@ -49,4 +55,6 @@ pub struct Request {
     pub repeat: u32,
     /// The seed of this trial's draws (simulated answers, jitter).
     pub seed: u64,
+    /// Told when a streamed answer begins.
+    pub begun: Begun,
 }

@@ -44,6 +44,7 @@ fn request() -> Request {
         case: Arc::new(case),
         repeat: 1,
         seed: 0,
+        begun: Default::default(),
     }
 }
 

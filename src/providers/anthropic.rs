@@ -8,18 +8,26 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
 use super::{
-    HttpError, HttpSettings, Rejection, Secrets, classify,
+    HttpError, HttpSettings, Rejection, Secrets,
+    anthropic_stream::MessageStream,
+    classify,
     error_body::ErrorBody,
     http::{HttpResponse, Transport},
     limit_headers::anthropic_limits,
     parameters::merge,
+    prompt_cache::cache_control,
     response::{error_reply, header, with_headers},
+    streaming::{Arrived, Step},
     usage::anthropic_usage,
 };
 use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
 
 /// Sent when a target sets no `max_tokens`: the API requires one.
 const DEFAULT_MAX_TOKENS: u32 = 1_024;
+
+/// With more output than this an answer may take longer than the ten minutes that an unstreamed
+/// request is given (the official clients reckon 128,000 tokens an hour), so it is streamed.
+pub const MAX_UNSTREAMED_TOKENS: u64 = 21_333;
 
 /// One account with Anthropic.
 #[derive(Debug)]
@@ -60,8 +68,24 @@ impl Anthropic {
     /// # Errors
     /// A [`Rejection`] when no answer came back.
     pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let response = self.http.post(&to_wire(request)).await?;
-        read_reply(&response, self.http.secrets(), SystemTime::now())
+        let body = to_wire(request);
+        let secrets = self.http.secrets();
+        if body.get("stream") != Some(&Value::Bool(true)) {
+            let response = self.http.post(&body).await?;
+            return read_reply(&response, secrets, SystemTime::now());
+        }
+        let mut stream = MessageStream::default();
+        let take = |event: &_| {
+            let step = stream.take(event);
+            if matches!(step, Step::Begun | Step::Text) {
+                request.begun.tell();
+            }
+            step
+        };
+        match self.http.post_streamed(&body, take).await? {
+            Arrived::Streamed(streamed) => stream.finish(&streamed, secrets, SystemTime::now()),
+            Arrived::Whole(response) => read_reply(&response, secrets, SystemTime::now()),
+        }
     }
 }
 
@@ -71,11 +95,22 @@ pub fn to_wire(request: &Request) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), request.model.as_str().into());
     body.insert("max_tokens".into(), parameters.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into());
-    if let Some(system) = system(request) {
-        body.insert("system".into(), system.into());
-    }
     let turns = request.prompt.messages.iter().filter(|message| message.role != Role::System);
-    body.insert("messages".into(), turns.map(turn).collect());
+    let mut turns: Vec<Value> = turns.map(turn).collect();
+    let mut system = system(request).map(Value::String);
+    if let Some(cache) = parameters.cache {
+        // The marker stands on the last block that requests share.
+        let before = request.prompt.messages.iter().take(request.prompt.cached_messages(cache.at));
+        let within = before.filter(|message| message.role != Role::System).count();
+        if let Some(block) = within.checked_sub(1).map(|last| &mut turns[last]["content"]).or(system.as_mut())
+        {
+            *block = json!([{"type": "text", "text": block, "cache_control": cache_control(cache)}]);
+        }
+    }
+    if let Some(system) = system {
+        body.insert("system".into(), system);
+    }
+    body.insert("messages".into(), turns.into());
     if let Some(temperature) = parameters.temperature {
         body.insert("temperature".into(), temperature.into());
     }
@@ -85,7 +120,13 @@ pub fn to_wire(request: &Request) -> Value {
     if !parameters.stop.is_empty() {
         body.insert("stop_sequences".into(), parameters.stop.clone().into());
     }
+    if parameters.stream {
+        body.insert("stream".into(), true.into());
+    }
     merge(&mut body, &parameters.extra);
+    if body.get("max_tokens").and_then(Value::as_u64).is_some_and(|tokens| tokens > MAX_UNSTREAMED_TOKENS) {
+        body.insert("stream".into(), true.into());
+    }
     Value::Object(body)
 }
 
@@ -175,7 +216,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{ErrorClass, FailureKind, LimitDimension, Parameters, Usage, UsageFlag},
+        domain::{
+            CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
+            Usage, UsageFlag,
+        },
         providers::{response::tests::response, test_request::request},
     };
 
@@ -207,7 +251,9 @@ mod tests {
             temperature: Some(0.5),
             top_p: Some(0.9),
             stop: vec!["END".to_owned()],
+            stream: true,
             extra: json!({"thinking": {"type": "adaptive"}, "max_tokens": 99}).as_object().unwrap().clone(),
+            ..Parameters::default()
         });
         assert_eq!(
             to_wire(&request),
@@ -215,9 +261,55 @@ mod tests {
                 "model": "m-1", "max_tokens": 99, "system": "Be brief.\n\nAnswer in French.",
                 "messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "un"},
                              {"role": "user", "content": "two"}],
-                "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"], "thinking": {"type": "adaptive"},
+                "temperature": 0.5, "top_p": 0.9, "stop_sequences": ["END"], "stream": true,
+                "thinking": {"type": "adaptive"},
             })
         );
+    }
+
+    #[test]
+    fn an_answer_that_may_take_long_is_streamed_unasked() {
+        let mut request = request();
+        for (max_tokens, streams) in [(21_333, Value::Null), (21_334, json!(true))] {
+            let parameters = Parameters { max_tokens: Some(max_tokens), ..Parameters::default() };
+            request.parameters = Arc::new(parameters);
+            assert_eq!(to_wire(&request)["stream"], streams);
+        }
+    }
+
+    #[test]
+    fn the_marker_stands_on_the_last_block_that_requests_share() {
+        let mut request = request();
+        let message = |role, content: &str| Message { role, content: content.to_owned() };
+        request.prompt.system = Some("Rules.".into());
+        request.prompt.messages =
+            vec![message(Role::User, "one"), message(Role::Assistant, "un"), message(Role::User, "two")];
+        let mut wire = |at, lifetime, system: Option<&str>, messages: usize| {
+            request.prompt.system = system.map(Into::into);
+            let mut request = request.clone();
+            request.prompt.messages.drain(..3 - messages);
+            let cache = Some(PromptCache { at, lifetime });
+            request.parameters = Arc::new(Parameters { cache, ..Parameters::default() });
+            to_wire(&request)
+        };
+        let (short, long) = (CacheLifetime::FiveMinutes, CacheLifetime::OneHour);
+        let body = wire(CachePoint::System, long, Some("Rules."), 3);
+        let control = json!({"type": "ephemeral", "ttl": "1h"});
+        assert_eq!(body["system"], json!([{"type": "text", "text": "Rules.", "cache_control": control}]));
+        assert_eq!(body["messages"][1]["content"], "un");
+
+        let body = wire(CachePoint::History, short, Some("Rules."), 3);
+        let control = json!({"type": "ephemeral"});
+        assert_eq!(body["system"], "Rules.");
+        assert_eq!(
+            body["messages"][1]["content"],
+            json!([{"type": "text", "text": "un", "cache_control": control}])
+        );
+        assert_eq!(body["messages"][2]["content"], "two");
+
+        let body = wire(CachePoint::History, short, Some("Rules."), 1);
+        assert_eq!(body["system"][0]["cache_control"], control);
+        assert_eq!(wire(CachePoint::System, short, None, 1).get("system"), None);
     }
 
     #[test]

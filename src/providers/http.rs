@@ -33,9 +33,9 @@ pub struct HttpResponse {
 
 /// The connections to one server.
 pub(super) struct Transport {
-    client: Client,
-    url: Url,
-    max_body_bytes: usize,
+    pub(super) client: Client,
+    pub(super) url: Url,
+    pub(super) max_body_bytes: usize,
     secrets: Secrets,
 }
 
@@ -136,9 +136,23 @@ impl Transport {
     }
 
     /// A whole answer, or the reason why it is not whole.
-    async fn read_answer(&self, mut response: Response) -> Result<Bytes, Failure> {
+    pub(super) async fn read_answer(&self, mut response: Response) -> Result<Bytes, Failure> {
         let status = response.status().as_u16();
-        let too_large = || Failure {
+        if response.content_length().is_some_and(|length| length > self.max_body_bytes as u64) {
+            return Err(self.too_large(status));
+        }
+        let mut body = vec![];
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.failure(error, Some(status)))? {
+            if body.len() + chunk.len() > self.max_body_bytes {
+                return Err(self.too_large(status));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.into())
+    }
+
+    pub(super) fn too_large(&self, status: u16) -> Failure {
+        Failure {
             status: Some(status),
             may_be_billed: true,
             ..Failure::new(
@@ -146,21 +160,10 @@ impl Transport {
                 FailureKind::TooLarge,
                 format!("the answer is larger than {} bytes", self.max_body_bytes),
             )
-        };
-        if response.content_length().is_some_and(|length| length > self.max_body_bytes as u64) {
-            return Err(too_large());
         }
-        let mut body = vec![];
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.failure(error, Some(status)))? {
-            if body.len() + chunk.len() > self.max_body_bytes {
-                return Err(too_large());
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body.into())
     }
 
-    fn redirect(&self, response: &Response) -> Failure {
+    pub(super) fn redirect(&self, response: &Response) -> Failure {
         let to = response
             .headers()
             .get(LOCATION)
@@ -177,7 +180,7 @@ impl Transport {
     }
 
     /// What a transport error means. `status` is there when the response had begun.
-    fn failure(&self, error: reqwest::Error, status: Option<u16>) -> Failure {
+    pub(super) fn failure(&self, error: reqwest::Error, status: Option<u16>) -> Failure {
         let error = error.without_url();
         let message = self.secrets.hide(&chain(&error));
         let (class, kind, may_be_billed) = if error.is_builder() {
@@ -195,7 +198,7 @@ impl Transport {
 }
 
 /// As much of an error's body as arrives: the status alone already says most.
-async fn read_error(mut response: Response) -> Bytes {
+pub(super) async fn read_error(mut response: Response) -> Bytes {
     let mut body = vec![];
     while body.len() < MAX_ERROR_BODY_BYTES
         && let Ok(Some(chunk)) = response.chunk().await

@@ -211,6 +211,26 @@ mod tests {
     }
 
     #[test]
+    fn headers_that_nobody_knows_change_nothing() {
+        let anthropic = headers(&[
+            ("anthropic-ratelimit-images-limit", "5"),
+            ("anthropic-ratelimit-requests-burst", "9"),
+            ("anthropic-ratelimit-requests-limit", "fifty"),
+            ("anthropic-fast-input-tokens-limit", "7"),
+            ("x-ratelimit-limit-requests", "500"),
+        ]);
+        assert_eq!(anthropic_limits(&anthropic, SystemTime::now()), LimitReport::default());
+        let openai = headers(&[
+            ("x-ratelimit-limit-widgets", "5"),
+            ("x-ratelimit-limit-requests", "many"),
+            ("x-ratelimit-reset-requests", "tomorrow"),
+            ("x-tokenlimit-limit", "80000"),
+            ("anthropic-ratelimit-requests-limit", "50"),
+        ]);
+        assert_eq!(openai_limits(&openai), LimitReport::default());
+    }
+
+    #[test]
     fn go_durations_are_read_in_every_unit() {
         for (text, ms) in [
             ("6m0s", Some(360_000)),

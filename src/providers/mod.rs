@@ -6,6 +6,7 @@
 //! queue's.
 
 pub mod anthropic;
+pub mod anthropic_stream;
 mod case_values;
 pub mod classify;
 pub mod error_body;
@@ -14,9 +15,12 @@ pub mod exec;
 pub mod http;
 pub mod http_app;
 mod http_settings;
+mod http_stream;
 pub mod limit_headers;
 pub mod openai;
+pub mod openai_stream;
 mod parameters;
+mod prompt_cache;
 mod rejection;
 pub mod replay;
 mod replay_file;
@@ -24,6 +28,8 @@ mod response;
 pub mod retry_after;
 mod secrets;
 pub mod simulator;
+pub mod sse;
+pub mod streaming;
 #[cfg(test)]
 mod test_request;
 #[cfg(test)]
@@ -34,13 +40,14 @@ mod usage_object;
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
     case_values::case_values,
-    estimate_tokens::estimate_input_tokens,
+    estimate_tokens::{estimate_input_tokens, tokens_of},
     exec::{Exec, ExecMode, ExecSettings, ExitCodes},
-    http::tells_of_a_secret,
+    http::{HttpResponse, tells_of_a_secret},
     http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings, HttpMethod},
     http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
+    prompt_cache::cache_minimum,
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
     secrets::Secrets,

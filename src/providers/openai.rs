@@ -6,6 +6,7 @@
 
 use std::time::SystemTime;
 
+use reqwest::header::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -16,9 +17,12 @@ use super::{
     error_body::ErrorBody,
     http::{HttpResponse, Transport},
     limit_headers::openai_limits,
+    openai_stream::CompletionStream,
     parameters::merge,
+    prompt_cache::prompt_cache_key,
     response::{error_reply, header, with_headers, with_usage},
     retry_after::retry_after,
+    streaming::{Arrived, Step},
     usage::openai_usage,
 };
 use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
@@ -101,8 +105,24 @@ impl OpenAi {
     /// # Errors
     /// A [`Rejection`] when no answer came back.
     pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let response = self.http.post(&to_wire(request, self.max_tokens_field)).await?;
-        read_reply(&response, self.http.secrets(), SystemTime::now())
+        let body = to_wire(request, self.max_tokens_field);
+        let secrets = self.http.secrets();
+        if body.get("stream") != Some(&Value::Bool(true)) {
+            let response = self.http.post(&body).await?;
+            return read_reply(&response, secrets, SystemTime::now());
+        }
+        let mut stream = CompletionStream::default();
+        let take = |event: &_| {
+            let step = stream.take(event);
+            if matches!(step, Step::Begun | Step::Text) {
+                request.begun.tell();
+            }
+            step
+        };
+        match self.http.post_streamed(&body, take).await? {
+            Arrived::Streamed(streamed) => stream.finish(&streamed, secrets, SystemTime::now()),
+            Arrived::Whole(response) => read_reply(&response, secrets, SystemTime::now()),
+        }
     }
 }
 
@@ -125,6 +145,14 @@ pub fn to_wire(request: &Request, max_tokens_field: MaxTokensField) -> Value {
     if !parameters.stop.is_empty() {
         body.insert("stop".into(), parameters.stop.clone().into());
     }
+    if parameters.stream {
+        body.insert("stream".into(), true.into());
+        // Without it a stream tells no usage.
+        body.insert("stream_options".into(), json!({"include_usage": true}));
+    }
+    if let Some(key) = prompt_cache_key(request) {
+        body.insert("prompt_cache_key".into(), key.into());
+    }
     merge(&mut body, &parameters.extra);
     Value::Object(body)
 }
@@ -145,10 +173,7 @@ fn turn(message: &Message) -> Value {
 /// none.
 pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -> Result<Reply, Rejection> {
     let body = serde_json::from_slice::<Value>(&response.body).ok();
-    let request_id = ["x-request-id", "apim-request-id"]
-        .iter()
-        .find_map(|name| header(&response.headers, name))
-        .or_else(|| Some(body.as_ref()?.get("id")?.as_str()?.to_owned()));
+    let request_id = request_id(&response.headers, body.as_ref());
     let read = if (200..300).contains(&response.status) {
         match &body {
             Some(body) => match error_within(body) {
@@ -163,7 +188,16 @@ pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -
     with_headers(read, request_id, openai_limits(&response.headers))
 }
 
-fn error_answer(
+/// The id of a request: the server's, a gateway's, else that of the answer.
+pub(super) fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
+    ["x-request-id", "apim-request-id"]
+        .iter()
+        .find_map(|name| header(headers, name))
+        .or_else(|| Some(body?.get("id")?.as_str()?.to_owned()))
+}
+
+/// What an error says, be it the whole body or a chunk of a stream.
+pub(super) fn error_answer(
     response: &HttpResponse,
     error: &ErrorBody,
     secrets: &Secrets,
@@ -177,7 +211,7 @@ fn error_answer(
 
 /// The error in a body of status 200: OpenRouter reports upstream errors there, at the top or in the
 /// choice, since it has begun to answer by then.
-fn error_within(body: &Value) -> Option<ErrorBody> {
+pub(super) fn error_within(body: &Value) -> Option<ErrorBody> {
     let choice = body.pointer("/choices/0");
     let holder = [Some(body), choice]
         .into_iter()
@@ -218,12 +252,12 @@ pub fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
         .and_then(Value::as_str)
         .filter(|refusal| !refusal.is_empty());
     let (outcome, text) = match (refusal, stop_reason) {
-        (_, Some("content_filter")) => (Outcome::Filtered, text(message)),
+        (_, Some("content_filter")) => (Outcome::Filtered, content_text(message)),
         // The finish reason of a refusal is an ordinary `stop`.
         (Some(refusal), _) => (Outcome::Refused, refusal.to_owned()),
-        (None, Some("length" | "model_length")) => (Outcome::Truncated, text(message)),
+        (None, Some("length" | "model_length")) => (Outcome::Truncated, content_text(message)),
         // `stop`, `tool_calls`, `function_call`, and what servers have invented beside.
-        (None, _) => (Outcome::Answered, text(message)),
+        (None, _) => (Outcome::Answered, content_text(message)),
     };
     let word = |name: &str| completion.get(name).and_then(Value::as_str).map(str::to_owned);
     Ok(Reply {
@@ -244,7 +278,7 @@ fn usage(completion: &Value) -> Metered {
 
 /// The answer's text: `content` is a string, nothing, or (Mistral's reasoning models) a list of
 /// chunks, of which those of type `text` are the answer. Reasoning stands in fields of its own.
-fn text(message: Option<&Value>) -> String {
+pub(super) fn content_text(message: Option<&Value>) -> String {
     match message.and_then(|message| message.get("content")) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(chunks)) => chunks
@@ -264,7 +298,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{ErrorClass, FailureKind, LimitDimension, Parameters, Usage},
+        domain::{
+            CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
+            Usage,
+        },
         providers::{response::tests::response, test_request::request},
     };
 
@@ -296,6 +333,8 @@ mod tests {
             temperature: Some(0.5),
             top_p: Some(0.9),
             stop: vec!["END".to_owned()],
+            stream: true,
+            cache: Some(PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes }),
             extra: json!({"seed": 3, "temperature": 1}).as_object().unwrap().clone(),
         });
         assert_eq!(
@@ -303,10 +342,28 @@ mod tests {
             json!({
                 "model": "m-1",
                 "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
-                "max_completion_tokens": 50, "temperature": 1, "top_p": 0.9, "stop": ["END"], "seed": 3,
+                "max_completion_tokens": 50, "temperature": 1, "top_p": 0.9, "stop": ["END"],
+                "stream": true, "stream_options": {"include_usage": true},
+                "prompt_cache_key": prompt_cache_key(&request), "seed": 3,
             })
         );
         assert_eq!(to_wire(&request, MaxTokensField::MaxTokens)["max_tokens"], 50);
+    }
+
+    #[test]
+    fn the_cache_key_is_the_same_for_all_requests_with_the_same_cached_part() {
+        let key = |system: Option<&str>, message: &str| {
+            let mut request = request();
+            request.prompt.system = system.map(Into::into);
+            request.prompt.messages[0].content = message.to_owned();
+            let cache = PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes };
+            request.parameters = Arc::new(Parameters { cache: Some(cache), ..Parameters::default() });
+            prompt_cache_key(&request)
+        };
+        assert_eq!(key(Some("Rules."), "one"), key(Some("Rules."), "two"));
+        assert_ne!(key(Some("Rules."), "one"), key(Some("Others."), "one"));
+        assert_eq!(key(Some("Rules."), "one").unwrap().len(), "caseload-".len() + 32);
+        assert_eq!(key(None, "one"), None);
     }
 
     #[test]

@@ -20,8 +20,9 @@ pub fn check_parameters(parameters: &Parameters) -> Vec<String> {
     }
     let extra = &parameters.extra;
     if extra.get("stream").is_some_and(|stream| !matches!(stream, Value::Bool(false) | Value::Null)) {
-        faults
-            .push("`extra.stream` asks for a streamed answer, which is not read here: remove it".to_owned());
+        faults.push(
+            "`extra.stream` is the target's own `stream`: write `stream = true` there instead".to_owned(),
+        );
     }
     if extra.get("n").is_some_and(|n| n.as_u64() != Some(1) && !n.is_null()) {
         faults.push(

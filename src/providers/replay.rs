@@ -8,8 +8,8 @@ use std::{
 
 use super::Rejection;
 use crate::domain::{
-    CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Reply, Request,
-    Retrieved, TargetName, Usage, nearest,
+    CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Reply, ReplyLatency,
+    Request, Retrieved, TargetName, Usage, nearest,
 };
 
 /// So many unknown ids get a hint; with more, the wrong golden set is more likely than a slip.
@@ -150,7 +150,7 @@ impl Replay {
             outcome: recorded.outcome,
             metered: recorded.usage.map_or_else(Metered::default, Metered::from),
             model: recorded.model.as_ref().map(ToString::to_string),
-            own_latency_ms: recorded.latency_ms,
+            latency: recorded.latency_ms.map_or(ReplyLatency::Unknown, ReplyLatency::Known),
             retrieved: recorded.retrieved.clone(),
             ..Reply::answered(recorded.output.clone())
         })
@@ -186,7 +186,8 @@ mod tests {
         let mut request = request();
         let replay = Replay { outputs: [(request.target.clone(), Arc::new(outputs))].into() };
 
-        assert_eq!(replay.answer(&request), Ok(Reply::answered("a")));
+        let untimed = Reply { latency: ReplyLatency::Unknown, ..Reply::answered("a") };
+        assert_eq!(replay.answer(&request), Ok(untimed));
 
         request.repeat = 2;
         let usage = Usage { input_uncached: 3, output: 4, ..Usage::default() };
@@ -194,7 +195,7 @@ mod tests {
             outcome: Outcome::Truncated,
             metered: usage.into(),
             model: Some("m-1".to_owned()),
-            own_latency_ms: Some(12.5),
+            latency: ReplyLatency::Known(12.5),
             ..Reply::answered("b")
         };
         assert_eq!(replay.answer(&request), Ok(expected));

@@ -38,5 +38,6 @@ pub(super) fn request() -> Request {
         case: Arc::new(case),
         repeat: 1,
         seed: 7,
+        begun: Default::default(),
     }
 }

@@ -33,13 +33,18 @@ pub(super) struct TestServer {
 impl TestServer {
     /// Starts it; it lives until the tests end.
     pub(super) fn start(answer: impl Into<Vec<u8>>, then: Then) -> Self {
+        Self::slowly(vec![(Duration::ZERO, answer.into())], then)
+    }
+
+    /// The same, writing its answer in pieces, each after a wait.
+    pub(super) fn slowly(pieces: Vec<(Duration, Vec<u8>)>, then: Then) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Self {
             base_url: format!("http://{}", listener.local_addr().unwrap()),
             requests: Arc::default(),
             connections: Arc::default(),
         };
-        let (answer, requests) = (Arc::new(answer.into()), Arc::clone(&server.requests));
+        let (answer, requests) = (Arc::new(pieces), Arc::clone(&server.requests));
         let connections = Arc::clone(&server.connections);
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -70,11 +75,14 @@ pub(super) fn ok(headers: &str, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn serve(mut stream: TcpStream, answer: &[u8], then: Then, requests: &Mutex<Vec<String>>) {
+fn serve(mut stream: TcpStream, answer: &[(Duration, Vec<u8>)], then: Then, requests: &Mutex<Vec<String>>) {
     while let Some(request) = read_request(&mut stream) {
         requests.lock().unwrap().push(request);
-        if stream.write_all(answer).is_err() {
-            return;
+        for (wait, piece) in answer {
+            thread::sleep(*wait);
+            if stream.write_all(piece).is_err() {
+                return;
+            }
         }
         match then {
             Then::Keep => {}

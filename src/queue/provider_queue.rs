@@ -378,7 +378,7 @@ fn settled(end: Result<(Reply, f64), Failure>, attempts: Vec<Attempt>, queue_wai
     match end {
         Ok((reply, took_ms)) => Settled {
             outcome: reply.outcome,
-            latency_ms: Some(reply.own_latency_ms.unwrap_or(took_ms)),
+            latency_ms: reply.latency.or_measured(took_ms),
             first_token_ms: reply.first_token_ms,
             reply: Some(reply),
             ..failed

@@ -22,7 +22,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// A duration in the two units that matter: `850 ms`, `2.0 s`, `1 min 35 s`, `3 h 07 min`, `2 d 4 h`.
+/// A duration in the two units that matter: `850 ms`, `2.00 s`, `1 min 35 s`, `3 h 07 min`, `2 d 4 h`.
 pub fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let whole = seconds.round();
@@ -34,6 +34,7 @@ pub fn duration(duration: Duration) -> String {
     let whole = whole as u64;
     match whole {
         _ if seconds < 0.9995 => format!("{:.0} ms", seconds * 1e3),
+        _ if seconds < 9.995 => format!("{seconds:.2} s"),
         _ if seconds < 59.95 => format!("{seconds:.1} s"),
         0..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
         3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole % 3_600 / 60),
@@ -91,7 +92,8 @@ mod tests {
         for (seconds, text) in [
             (0.0, "0 ms"),
             (0.85, "850 ms"),
-            (0.9996, "1.0 s"),
+            (0.9996, "1.00 s"),
+            (12.34, "12.3 s"),
             (59.96, "1 min 00 s"),
             (95.0, "1 min 35 s"),
             (11_220.0, "3 h 07 min"),

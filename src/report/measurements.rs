@@ -37,6 +37,10 @@ pub struct Measurements {
     pub latency_ms: Vec<f64>,
     /// The case of each entry of `latency_ms`.
     pub latency_case: Vec<u32>,
+    /// Times to first token of streamed answers, in milliseconds.
+    pub first_token_ms: Vec<f64>,
+    /// The case of each entry of `first_token_ms`.
+    pub first_token_case: Vec<u32>,
     /// Waits for a place, in milliseconds.
     pub queue_wait_ms: Vec<f64>,
     /// Attempts made for trials that ended.
@@ -126,6 +130,10 @@ impl Measurements {
         if let Some(latency) = trial.latency_ms {
             self.latency_ms.push(latency);
             self.latency_case.push(trial.case);
+        }
+        if let Some(first_token) = trial.first_token_ms {
+            self.first_token_ms.push(first_token);
+            self.first_token_case.push(trial.case);
         }
     }
 

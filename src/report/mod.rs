@@ -1,5 +1,7 @@
 //! Finished numbers in the forms in which people and machines read them.
 
+mod comparison_text;
+mod caching;
 mod format;
 mod measurements;
 mod retrieval;
@@ -8,6 +10,8 @@ mod scorecard_text;
 mod table;
 
 pub use self::{
+    caching::CacheCard,
+    comparison_text::{comparison_text, gates_text, matrix_text},
     format::{count, dollars, duration, milliseconds, percent, visible},
     measurements::{GraderMeasurements, Measurements},
     retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::{
+    caching::CacheCard,
     measurements::{
         CaseCount, GraderMeasurements, Layout, Measurements, cluster_labels, grader_measurements,
     },
@@ -102,8 +103,12 @@ pub struct TargetCard {
     pub attempts_perhaps_billed: u64,
     /// The successful attempts' own times.
     pub latency_ms: Percentiles,
+    /// Times to first token, of streamed answers.
+    pub first_token_ms: Percentiles,
     /// Waits for a place in the queue, apart from the latency.
     pub queue_wait_ms: Percentiles,
+    /// Prompt caching; `None` when nothing went through a cache.
+    pub cache: Option<CacheCard>,
     /// Requests made, failed ones included.
     pub attempts: u64,
     /// Requests that failed.
@@ -225,6 +230,10 @@ impl Scorecard {
             target.name.as_str().clone_into(&mut card.name);
             target.provider.as_str().clone_into(&mut card.provider);
             target.model.as_str().clone_into(&mut card.model);
+            // A scan of its own, which most runs do not need.
+            if measurements.usage.cache_read + measurements.usage.cache_writes() > 0 {
+                card.cache = CacheCard::read(store, run.row.id, position, target.model.as_str())?;
+            }
             card.attempts = attempts.attempts;
             card.failed_attempts = attempts.failed;
             card.attempts_perhaps_billed = attempts.failed_unpriced;
@@ -288,11 +297,13 @@ fn target_card(
         cost_unknown_trials: measurements.unpriced,
         cost_approximate_trials: measurements.approximate,
         attempts_perhaps_billed: 0,
-        latency_ms: latency(measurements, cases),
+        latency_ms: times(&measurements.latency_ms, &measurements.latency_case, cases),
+        first_token_ms: times(&measurements.first_token_ms, &measurements.first_token_case, cases),
         queue_wait_ms: percentiles(
             &measurements.queue_wait_ms,
             &Clusters::singletons(measurements.queue_wait_ms.len()),
         ),
+        cache: None,
         attempts: measurements.attempts,
         failed_attempts: 0,
         retrieval: retrieval.map(|retrieval| retrieval.card(cases)),
@@ -373,9 +384,10 @@ fn weighted_rate(counts: &[CaseCount], cases: &[RunCase]) -> Option<Rate> {
     }))
 }
 
-fn latency(measurements: &Measurements, cases: &[RunCase]) -> Percentiles {
-    let of_cases = measurements.latency_case.iter().map(|&case| &cases[case as usize]);
-    percentiles(&measurements.latency_ms, &cluster_labels(of_cases))
+/// Percentiles of times that belong to these cases.
+fn times(values: &[f64], of: &[u32], cases: &[RunCase]) -> Percentiles {
+    let of_cases = of.iter().map(|&case| &cases[case as usize]);
+    percentiles(values, &cluster_labels(of_cases))
 }
 
 fn percentiles(values: &[f64], clusters: &Clusters) -> Percentiles {

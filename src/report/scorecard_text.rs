@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{
+    caching::CacheCard,
     format::{count, dollars, milliseconds, percent},
     retrieval::RetrievalCard,
     scorecard::{GraderCard, Percentiles, Rate, Scorecard, Slice, TargetCard},
@@ -82,8 +83,18 @@ fn details(target: &TargetCard) -> String {
     }
     line("cases", case_line(target));
     line("tokens", tokens(target));
+    if let Some(cache) = &target.cache {
+        line("cache", cache_line(cache));
+    }
     line("cost", cost_line(target));
     line("latency", latency_line(&target.latency_ms, &target.queue_wait_ms));
+    if let (Some(p50), Some(p95)) = (target.first_token_ms.p50, target.first_token_ms.p95) {
+        let [p50, p95] = [p50, p95].map(milliseconds);
+        line(
+            "first token",
+            format!("p50 {p50}, p95 {p95}; of {} streamed answers", count(target.first_token_ms.n as u64)),
+        );
+    }
     line("attempts", attempts_line(target));
     for value in target.retrieval.iter().flat_map(retrieval_lines) {
         line("retrieval", value);
@@ -224,6 +235,25 @@ fn tokens(target: &TargetCard) -> String {
     }
     if target.usage_unknown > 0 {
         let _ = write!(text, "; {} answers without usage", count(target.usage_unknown));
+    }
+    text
+}
+
+fn cache_line(cache: &CacheCard) -> String {
+    let mut text = format!(
+        "hit rate {} ({} tokens read, {} written)",
+        percent(cache.hit_rate),
+        count(cache.tokens_read),
+        count(cache.tokens_written)
+    );
+    match cache.saved_usd.as_deref().map(|saved| (saved, saved.strip_prefix('-'))) {
+        Some((_, Some(lost))) => {
+            let _ = write!(text, "; ${lost} dearer than without a cache");
+        }
+        Some((saved, None)) => {
+            let _ = write!(text, "; saved ${saved} against no caching");
+        }
+        None => text.push_str("; what it saved is unknown"),
     }
     text
 }

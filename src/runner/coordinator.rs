@@ -19,10 +19,13 @@ use super::{
     grading::{Graded, GradingPool, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
     pricing,
+    warm_up::{Entry, Prefix, WarmUp},
 };
 use crate::{
     config::Experiment,
-    domain::{Cost, Outcome, ProviderName, RunEvent, RunStatus, StopReason, TrialKey, UnixMillis},
+    domain::{
+        Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey, UnixMillis,
+    },
     providers::Provider,
     queue::{ProviderQueue, Settled, Settlement},
     store::{StoreError, StoreWriter, Write},
@@ -116,6 +119,8 @@ struct Flight {
     planned: PlannedTrial,
     queue: usize,
     worst: Cost,
+    /// Its prefix in the provider's cache, where the target asks for one.
+    prefix: Option<Prefix>,
     settlement: Settlement,
 }
 
@@ -126,6 +131,8 @@ struct Lane {
     cursor: Cursor,
     /// A trial taken from the cursor that the budget did not yet admit.
     held: Option<PlannedTrial>,
+    /// Trials that wait until a prefix they share is in the provider's cache.
+    warm_up: WarmUp,
     /// Trials handed to the queue.
     in_flight: usize,
     /// Trials that ended and are not yet committed.
@@ -194,6 +201,9 @@ struct Coordinator {
     /// Trials that ended, by key: their lane, and what to grade once they are committed.
     uncommitted: HashMap<TrialKey, (usize, Option<Ungraded>)>,
     pool: GradingPool,
+    /// Answers that write a shared prefix and have begun: their lane and the prefix.
+    begun: mpsc::UnboundedReceiver<(usize, Prefix)>,
+    begins: mpsc::UnboundedSender<(usize, Prefix)>,
     stops: Vec<StopReason>,
     progress: Progress,
 }
@@ -210,12 +220,14 @@ impl Coordinator {
                 queue,
                 cursor: Cursor::new(positions.collect()),
                 held: None,
+                warm_up: WarmUp::default(),
                 in_flight: 0,
                 uncommitted: 0,
                 max_in_flight: settings.queue.limits.max_in_flight as usize,
                 exhausted: false,
             }
         });
+        let (begins, begun) = mpsc::unbounded_channel();
         Self {
             lanes: lanes.collect(),
             budget: Budget::new(experiment.settings.max_cost, spent),
@@ -229,6 +241,8 @@ impl Coordinator {
             flying: HashMap::new(),
             uncommitted: HashMap::new(),
             pool: GradingPool::new(),
+            begun,
+            begins,
             stops: vec![],
             progress: Progress {
                 started: Instant::now(),
@@ -257,6 +271,9 @@ impl Coordinator {
                     while let Some(flight) = self.tasks.try_join_next() {
                         self.on_flight(flight).await?;
                     }
+                }
+                Some((lane, prefix)) = self.begun.recv(), if !self.tasks.is_empty() => {
+                    self.lanes[lane].warm_up.warmed(prefix);
                 }
                 Some(keys) = self.committed.recv(), if !self.uncommitted.is_empty() => self.on_committed(keys),
                 Some(graded) = self.pool.next() => self.on_graded(graded).await?,
@@ -292,15 +309,22 @@ impl Coordinator {
     /// Hands the lane's next trial to its queue; whether one was started.
     fn start_next(&mut self, at: usize) -> bool {
         let lane = &mut self.lanes[at];
-        let Some(planned) = lane.held.take().or_else(|| lane.cursor.next(&self.plan)) else {
-            lane.exhausted = true;
+        let mut next = lane.held.take().or_else(|| lane.warm_up.released());
+        if next.is_none() && !lane.warm_up.is_full() {
+            next = lane.cursor.next(&self.plan);
+        }
+        let Some(planned) = next else {
+            lane.exhausted = !lane.warm_up.holds_any();
             return false;
         };
         if lane.queue.target_stopped(planned.target).is_some() {
+            lane.warm_up.forget_target(planned.target);
             self.note_halt(at, planned.target);
             return true;
         }
-        let request = self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
+        let mut request =
+            self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
+        let Some(prefix) = self.warm(at, planned, &mut request) else { return true };
         let target = &self.experiment.targets[planned.target as usize];
         // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
         let worst = target.worst_case(&request.prompt).unwrap_or(Cost::ZERO);
@@ -327,9 +351,43 @@ impl Coordinator {
         self.flying.insert(key, UnixMillis::now());
         self.tasks.spawn(async move {
             let settlement = queue.settle(key, planned.first_attempt, &request, demand).await;
-            Flight { planned, queue: at, worst, settlement }
+            Flight { planned, queue: at, worst, prefix, settlement }
         });
         true
+    }
+
+    /// The trial's prefix in the provider's cache, if its target asks for one; `None` when the trial
+    /// was held until another has written it there.
+    fn warm(&mut self, at: usize, planned: PlannedTrial, request: &mut Request) -> Option<Option<Prefix>> {
+        let Some(cache) = request.parameters.cache else { return Some(None) };
+        let Some(part) = request.prompt.cached_prefix(&request.model, cache.at) else { return Some(None) };
+        let prefix = Prefix { target: planned.target, part };
+        let now = tokio::time::Instant::now();
+        match self.lanes[at].warm_up.ask(prefix, planned, cache.lifetime.duration(), now) {
+            Entry::Held => return None,
+            Entry::Follow => {}
+            Entry::Lead => {
+                let begins = self.begins.clone();
+                request.begun = Begun::new(move || {
+                    // The run may have ended meanwhile.
+                    let _ = begins.send((at, prefix));
+                });
+            }
+        }
+        Some(Some(prefix))
+    }
+
+    /// Lets those go that wait for the prefix of a trial that ended, or another one lead.
+    fn note_warmth(&mut self, flight: &Flight) {
+        let Some(prefix) = flight.prefix else { return };
+        let Lane { queue, warm_up, .. } = &mut self.lanes[flight.queue];
+        let target = flight.planned.target;
+        let has_stopped = queue.stopped().is_some() || queue.target_stopped(target).is_some();
+        match &flight.settlement {
+            Settlement::Ended(settled) if settled.reply.is_some() => warm_up.warmed(prefix),
+            Settlement::Returned { .. } if has_stopped => warm_up.forget_target(target),
+            Settlement::Ended(_) | Settlement::Returned { .. } => warm_up.failed(prefix, flight.planned),
+        }
     }
 
     async fn on_flight(&mut self, flight: Result<Flight, tokio::task::JoinError>) -> Result<(), RunError> {
@@ -340,6 +398,7 @@ impl Coordinator {
         };
         self.lanes[flight.queue].in_flight -= 1;
         self.flying.remove(&self.key(flight.planned));
+        self.note_warmth(&flight);
         match flight.settlement {
             Settlement::Ended(settled) => {
                 self.on_ended(flight.planned, flight.queue, flight.worst, *settled).await

@@ -6,10 +6,12 @@ mod coordinator;
 mod grading;
 mod plan;
 mod pricing;
+mod warm_up;
 
 pub use self::{
     budget::{Admission, Budget},
     coordinator::{RunError, RunParts, RunSummary, Shutdown, run},
     grading::{Graded, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
+    warm_up::{Entry, Prefix, WarmUp},
 };

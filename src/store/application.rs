@@ -140,7 +140,7 @@ impl Store {
                  FROM application p
                  JOIN trial t ON t.run = p.run AND t.target = p.target
                     AND t.case_position = p.case_position AND t.repeat = p.repeat
-                 WHERE p.run = ? AND p.target = ? AND p.retrieved IS NOT NULL
+                 WHERE p.run = ? AND p.target = ? AND (p.retrieved IS NOT NULL OR p.k IS NOT NULL)
                  ORDER BY p.case_position, p.repeat",
             )
             .map_err(&failed)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, params, types::Type};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -57,6 +57,28 @@ pub struct CaseContent {
     /// drawn from them.
     #[serde(default)]
     pub examples: Examples,
+}
+
+impl CaseContent {
+    /// What is left of a case that was forgotten.
+    fn forgotten() -> Self {
+        Self {
+            input: Input::Text(String::new()),
+            context: Value::Null,
+            expected: Value::Null,
+            graders: vec![],
+            pass_if: PassIf::default(),
+            cluster: None,
+            weight: 1.0,
+            examples: Examples::default(),
+        }
+    }
+
+    /// Whether it was forgotten ([`Store::forget`]).
+    pub fn is_forgotten(&self) -> bool {
+        // A case that is asked has a grader.
+        self.graders.is_empty()
+    }
 }
 
 /// [`CaseContent`] on its way into the store, without copies.
@@ -138,6 +160,9 @@ impl Store {
     ) -> Result<(), E> {
         self.for_each_case(run, |planned| {
             let content = self.case_content(&planned.fingerprint)?.ok_or(StoreError::NoContent)?;
+            if content.is_forgotten() {
+                return Err(StoreError::Forgotten { case: planned.id }.into());
+            }
             each(Case {
                 id: planned.id,
                 split: planned.split,
@@ -185,9 +210,19 @@ impl Store {
     /// When the store cannot be read.
     pub fn case_content(&self, fingerprint: &Fingerprint) -> Result<Option<CaseContent>, StoreError> {
         self.connection
-            .prepare_cached("SELECT content FROM case_content WHERE fingerprint = ?")
+            .prepare_cached("SELECT content, zstd FROM case_content WHERE fingerprint = ?")
             .and_then(|mut statement| {
-                statement.query_row([fingerprint.as_bytes()], |row| Columns::of(row).json()).optional()
+                statement
+                    .query_row([fingerprint.as_bytes()], |row| {
+                        let text = Columns::of(row).packed_text()?;
+                        match text.as_ref() {
+                            "" => Ok(CaseContent::forgotten()),
+                            text => serde_json::from_str(text).map_err(|error| {
+                                rusqlite::Error::FromSqlConversionFailure(0, Type::Text, Box::new(error))
+                            }),
+                        }
+                    })
+                    .optional()
             })
             .map_err(failed_to("read a case's content"))
     }

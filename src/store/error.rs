@@ -2,7 +2,7 @@
 
 use std::{fmt, io, path::PathBuf, sync::Arc};
 
-use crate::domain::RunId;
+use crate::domain::{CaseId, RunId};
 
 /// Why the store could not do what was asked. A store error ends the run: the store is the product.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +54,8 @@ pub enum StoreError {
 
     /// A later version of the tool has written it.
     #[error(
-        "the store `{}` has version {found}, and this caseload knows versions up to {known}\n  \
-         hint: update caseload, or give another place with --store",
+        "the store `{}` has version {found}, and this caseload knows versions up to {known}; it \
+         does not write to it\n  hint: update caseload, or give another place with --store",
         path.display()
     )]
     Newer {
@@ -70,7 +70,7 @@ pub enum StoreError {
     /// An earlier version of the tool has written it, and it was opened for reading only.
     #[error(
         "the store `{}` has version {found} and must be brought to version {known} before it can be \
-         read\n  hint: open it once with a command that writes, such as `caseload run`",
+         read\n  hint: that needs a place that can be written to: copy it there",
         path.display()
     )]
     Older {
@@ -149,6 +149,89 @@ pub enum StoreError {
     /// A case of a run has no content: the store is damaged.
     #[error("a case's content is missing; the store is damaged")]
     NoContent,
+
+    /// A case of the run was forgotten, so that the run cannot be gone on with.
+    #[error(
+        "case `{case}` of the run was forgotten: it cannot be asked or graded again\n  \
+         hint: `caseload show` and `caseload export` still work; start a new run to ask again"
+    )]
+    Forgotten {
+        /// The case.
+        case: CaseId,
+    },
+
+    /// A run is being worked on, and would have to wait too long.
+    #[error("run `{run}` is being worked on\n  hint: wait until it is done, or stop it first")]
+    Busy {
+        /// The run.
+        run: RunId,
+    },
+
+    /// The file could not be written anew; it is as it was.
+    #[error(
+        "failed to compact the store; nothing is lost\n  hint: it needs as much free space as the \
+         store is large, once more where SQLite keeps temporary files (SQLITE_TMPDIR)"
+    )]
+    NotCompacted {
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// Another process reads the store, so that its log cannot be emptied.
+    #[error(
+        "another process reads the store, and its log still holds the old pages\n  hint: end that \
+         process and give the command again"
+    )]
+    LogInUse,
+
+    /// The backup's file is there already.
+    #[error("`{}` is there already\n  hint: give another name, or remove it first", path.display())]
+    BackupExists {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A backup cannot be written; nothing of it is left.
+    #[error("failed to write the copy `{}`; the store is untouched", path.display())]
+    Backup {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// A backup cannot be written; nothing of it is left.
+    #[error("failed to write the copy `{}`; the store is untouched", path.display())]
+    BackupSql {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// No run has the case or trace that is to be forgotten.
+    #[error("no run holds `{text}`\n  hint: give a case's id or its `source.trace_id` in full")]
+    NothingToForget {
+        /// What was asked for.
+        text: String,
+    },
+
+    /// A store would be merged with itself.
+    #[error("`{}` is the store itself\n  hint: name the store of another machine or shard", path.display())]
+    MergeOfItself {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// Runs do not fit; nothing was merged.
+    #[error(
+        "{}\n  hint: nothing was merged; --renumber gives runs whose names are taken the next number",
+        conflicts.join("\n")
+    )]
+    MergeConflicts {
+        /// One line each.
+        conflicts: Vec<String>,
+    },
 
     /// The writer's thread is gone without having said why.
     #[error("the store's writer is gone")]

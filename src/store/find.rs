@@ -85,7 +85,7 @@ impl Store {
     /// When the store cannot be read.
     pub fn list_runs(&self) -> Result<Vec<RunRow>, StoreError> {
         self.connection
-            .prepare_cached(&format!("{RUN_ROW} FROM run ORDER BY id DESC"))
+            .prepare_cached(&format!("{RUN_ROW} FROM run WHERE deleted_at IS NULL ORDER BY id DESC"))
             .and_then(|mut statement| {
                 statement.query_map([], |row| run_row(&mut Columns::of(row)))?.collect()
             })
@@ -179,7 +179,10 @@ impl Store {
     /// # Errors
     /// When the store cannot be read.
     pub fn run_before(&self, run: &RunRow) -> Result<Option<RunRow>, StoreError> {
-        let query = format!("{RUN_ROW} FROM run WHERE experiment = ? AND id < ? ORDER BY id DESC LIMIT 1");
+        let query = format!(
+            "{RUN_ROW} FROM run WHERE experiment = ? AND id < ? AND deleted_at IS NULL
+             ORDER BY id DESC LIMIT 1"
+        );
         self.connection
             .query_row(&query, params![run.experiment, run.id], |row| run_row(&mut Columns::of(row)))
             .optional()

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::{CreatedRun, NewGrader, NewRun, NewTarget, Store, StoreError, Write};
 use crate::domain::{
-    AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind, Fingerprint,
-    GraderSpec, Input, Metered, Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
+    AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind,
+    Fingerprint, GraderSpec, Input, Metered, Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis,
+    Usage, Verdict,
 };
 
 pub(super) fn case(id: &str) -> Case {
@@ -60,6 +61,9 @@ pub(super) fn create(store: &mut Store, cases: &[Case], repeats: u32) -> Result<
         prices: &[],
         tool_version: "0.1.0",
         git_commit: None,
+        store_answers: AnswerKeeping::Full,
+        shard: None,
+        golden_positions: &[],
     };
     store.create_run(&new, cases.iter().map(|case| (case, repeats)))
 }

@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::{
+    answers::Answers,
     application,
-    columns::{Binder, millis},
+    columns::{Binder, Columns, millis},
+    packed::Packed,
 };
 use crate::domain::{
-    Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, UnixMillis,
-    Verdict,
+    AnswerKeeping, Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord,
+    UnixMillis, Verdict,
 };
 
 const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outcome, gradable,
@@ -52,8 +54,7 @@ const SCORE: &str = "INSERT INTO score (run, target, case_position, repeat, posi
 /// The statements of the writer.
 pub(super) struct Inserts<'connection> {
     connection: &'connection Connection,
-    answer: Statement<'connection>,
-    forget_answer: Statement<'connection>,
+    answers: Answers<'connection>,
     trial: Statement<'connection>,
     forget_failed: Statement<'connection>,
     attempt: Statement<'connection>,
@@ -64,14 +65,15 @@ pub(super) struct Inserts<'connection> {
     score: Statement<'connection>,
     /// Where the graders of the runs written so far stand.
     graders: HashMap<i64, HashMap<(GraderName, bool), i64>>,
+    /// What they keep of their answers.
+    keeping: HashMap<i64, AnswerKeeping>,
 }
 
 impl<'connection> Inserts<'connection> {
     pub(super) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
-            answer: connection.prepare("INSERT INTO answer (text) VALUES (?)")?,
-            forget_answer: connection.prepare("DELETE FROM answer WHERE id = ?")?,
+            answers: Answers::prepare(connection)?,
             trial: connection.prepare(TRIAL)?,
             forget_failed: connection.prepare(FORGET_FAILED)?,
             attempt: connection.prepare(ATTEMPT)?,
@@ -81,19 +83,21 @@ impl<'connection> Inserts<'connection> {
             forget_scores: connection.prepare(FORGET_SCORES)?,
             score: connection.prepare(SCORE)?,
             graders: HashMap::new(),
+            keeping: HashMap::new(),
         })
     }
 
     /// Writes a trial. A failed or cancelled one of that key makes room for it; one with an answer
     /// stays, and what came second is listed among its attempts only.
+    #[cfg(test)]
     pub(super) fn trial(&mut self, trial: &TrialRecord) -> rusqlite::Result<()> {
-        let answer = match trial.answer.as_str() {
-            "" => None,
-            text => {
-                self.answer.execute([text])?;
-                Some(self.connection.last_insert_rowid())
-            }
-        };
+        self.packed_trial(trial, &super::packed::pack(&trial.answer))
+    }
+
+    /// The same, its answer packed already.
+    pub(super) fn packed_trial(&mut self, trial: &TrialRecord, packed: &Packed) -> rusqlite::Result<()> {
+        let keeping = self.keeping(trial.key.run)?;
+        let answer = self.answers.id_of(&trial.answer, packed, keeping)?;
         if self.insert_trial(trial, answer)? {
             return Ok(());
         }
@@ -108,7 +112,7 @@ impl<'connection> Inserts<'connection> {
             None => answer,
         };
         if let Some(id) = unused_answer {
-            self.forget_answer.execute([id])?;
+            self.answers.drop_unused(id)?;
         }
         Ok(())
     }
@@ -195,6 +199,7 @@ impl<'connection> Inserts<'connection> {
         verdict: Verdict,
     ) -> rusqlite::Result<()> {
         let TrialKey { run, target, case, repeat } = key;
+        let keeping = self.keeping(run)?;
         let verdict = params![verdict.as_str(), run, target, case, repeat];
         // There are scores only where there is a verdict, so a first one has nothing to take away.
         if self.first_verdict.execute(verdict)? == 0 {
@@ -210,10 +215,24 @@ impl<'connection> Inserts<'connection> {
             row.put(grader)?;
             row.put(score.verdict.as_str())?;
             row.put(score.value)?;
-            row.put(score.reason.as_str())?;
+            // A reason may quote the answer.
+            row.put(if keeping == AnswerKeeping::Full { score.reason.as_str() } else { "" })?;
             row.execute()?;
         }
         Ok(())
+    }
+
+    /// What a run keeps of its answers.
+    fn keeping(&mut self, run: i64) -> rusqlite::Result<AnswerKeeping> {
+        if let Some(keeping) = self.keeping.get(&run) {
+            return Ok(*keeping);
+        }
+        let keeping =
+            self.connection.query_row("SELECT store_answers FROM run WHERE id = ?", [run], |row| {
+                Columns::of(row).name()
+            })?;
+        self.keeping.insert(run, keeping);
+        Ok(keeping)
     }
 
     /// The position of a score's grader in its run; a case's own grader gets the next one.

@@ -7,11 +7,11 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use super::{
     application,
     error::{StoreError, failed_to},
-    schema,
+    schema, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 2] = [schema::VERSION_1, application::TOLD_BY_APPLICATIONS];
+const STEPS: [&str; 3] = [schema::VERSION_1, schema_life::STORE_LIFE, application::TOLD_BY_APPLICATIONS];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();
@@ -27,7 +27,10 @@ const APPLICATION_ID: i64 = 0x434C_4F44;
 pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let not_writable = |source| StoreError::NotWritable { path: path.to_owned(), source };
     // Before anything is written: a file of somebody else must stay as it is.
-    check(connection, path)?;
+    let found = check(connection, path)?;
+    if (1..VERSION).contains(&found) {
+        keep_before(connection, path)?;
+    }
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(not_writable)?;
     // Again, now that no other process can migrate between the look and the step.
@@ -42,6 +45,13 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), St
         })
         .and_then(|()| transaction.commit())
         .map_err(not_writable)
+}
+
+/// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has.
+fn keep_before(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let copy = upkeep::with_suffix(path, &format!(".before-v{VERSION}"));
+    // A store in memory has no file.
+    if copy.exists() || !path.exists() { Ok(()) } else { upkeep::copy_to(connection, &copy) }
 }
 
 /// The version of a store, once it is known to be one that this build can read or bring up to date.
@@ -92,6 +102,37 @@ mod tests {
         drop(store);
         // Opening again changes nothing.
         assert!(Store::open(&path).unwrap().list_runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_older_store_is_copied_and_then_brought_up_to_date() {
+        let (_folder, path) = file_with(&format!(
+            "PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 1; {}
+             INSERT INTO run VALUES (1, 'a-1', 'a', 1, 'complete', '1', zeroblob(32), 'g', 'g', '{{}}', NULL,
+                '[]', '0.1.0', NULL, 5, 6, NULL);",
+            schema::VERSION_1
+        ));
+        let runs = |store: &Store| store.list_runs().unwrap().len();
+        // Reading brings it up to date, too.
+        assert_eq!(runs(&Store::open_read_only(&path).unwrap()), 1);
+        let copy = upkeep::with_suffix(&path, &format!(".before-v{VERSION}"));
+        let old = Connection::open(&copy).unwrap();
+        assert_eq!(check(&old, &copy).unwrap(), 1);
+        assert_eq!(runs(&Store::open(&path).unwrap()), 1);
+    }
+
+    #[test]
+    fn a_newer_store_that_reads_the_same_is_read_and_not_written() {
+        let (_folder, path) = file_with("");
+        drop(Store::open(&path).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("PRAGMA user_version = 99; ALTER TABLE run ADD COLUMN mood TEXT;").unwrap();
+        let store = Store::open_read_only(&path).unwrap();
+        assert_eq!(store.newer_version(), Some(99));
+        assert!(store.list_runs().unwrap().is_empty());
+        assert!(matches!(Store::open(&path), Err(StoreError::Newer { found: 99, .. })));
+        connection.execute_batch("ALTER TABLE run RENAME COLUMN status TO state").unwrap();
+        assert!(matches!(Store::open_read_only(&path), Err(StoreError::Newer { found: 99, .. })));
     }
 
     #[test]

@@ -6,26 +6,40 @@
 //! (one row a trial), whole (an answer is committed before it is graded) and honest (NULL is
 //! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
 
+mod answers;
 mod application;
 mod cases;
 mod claim;
 mod columns;
+mod compared;
+mod contents;
+mod copy;
+mod delete;
 mod error;
 mod export;
 mod find;
+mod forget;
+mod info;
 mod insert;
+mod merge;
 mod migrations;
 mod open;
+mod packed;
 mod prices;
 mod resume;
+mod run_tables;
 mod runs;
 mod schema;
+mod schema_life;
 mod scorecard;
 mod trials;
+mod upkeep;
 mod writer;
 
 #[cfg(test)]
 mod fixtures;
+#[cfg(test)]
+mod scale_tests;
 #[cfg(test)]
 mod tests;
 
@@ -33,13 +47,18 @@ pub use self::{
     application::RetrievalRow,
     cases::{CaseContent, RunCase},
     claim::RunClaim,
+    compared::{ComparedScore, ComparedTrial},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
+    forget::{Forget, Forgotten},
+    info::{KindSize, RunSize, StoreInfo},
+    merge::Merged,
     open::Store,
     resume::{DoneTrial, FailedTrial, ToGrade},
     runs::{CreatedRun, NewGrader, NewRun, NewTarget},
     scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
     trials::StoredTrial,
+    upkeep::Compacted,
     writer::{StoreWriter, Write},
 };

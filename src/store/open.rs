@@ -12,6 +12,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use super::{
     error::{StoreError, failed_to},
     migrations,
+    upkeep::with_suffix,
 };
 
 /// How long a connection waits for another one's write to end.
@@ -30,6 +31,8 @@ const BUSY_POLL: Duration = Duration::from_millis(2);
 pub struct Store {
     pub(super) connection: Connection,
     path: PathBuf,
+    /// The version of a store that a later caseload wrote and this one can read.
+    newer: Option<usize>,
 }
 
 impl Store {
@@ -60,28 +63,52 @@ impl Store {
         Self::prepare(connection, path)
     }
 
-    /// Opens the store at `path` for reading only; other processes may go on writing.
+    /// Opens the store at `path` for reading only; other processes may go on writing. An older one is
+    /// brought up to date first; a newer one is read as far as it reads the same; one on a medium that
+    /// cannot be written is taken as it stands.
     ///
     /// # Errors
-    /// When there is no such file, it cannot be opened, is not a store, or has another version.
+    /// When there is no such file, it cannot be opened, is not a store, or has a version that cannot
+    /// be read.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        let connection = Connection::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )
-        .map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
-        wait_when_busy(&connection)?;
-        match migrations::check(&connection, path)? {
-            0 => Err(StoreError::NotAStore { path: path.to_owned() }),
-            found if found < migrations::VERSION => {
-                Err(StoreError::Older { path: path.to_owned(), found, known: migrations::VERSION })
-            }
-            _ => Ok(Self { connection, path: path.to_owned() }),
+        match Self::read_only(path, false) {
+            Err(StoreError::Older { .. }) if Self::open(path).is_ok() => Self::read_only(path, false),
+            // In WAL mode readers write, too: an index of the log beside the file. Where that cannot be
+            // done nobody else can write either; what a log still holds could not be read, though.
+            Err(StoreError::Open { .. }) if !has_log(path) => Self::read_only(path, true),
+            opened => opened,
         }
+    }
+
+    fn read_only(path: &Path, immutable: bool) -> Result<Self, StoreError> {
+        let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = if immutable {
+            flags |= OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable_uri(path), flags)
+        } else {
+            Connection::open_with_flags(path, flags)
+        };
+        let connection = connection.map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+        wait_when_busy(&connection)?;
+        let newer = match migrations::check(&connection, path) {
+            Ok(0) => return Err(StoreError::NotAStore { path: path.to_owned() }),
+            Ok(found) if found < migrations::VERSION => {
+                return Err(StoreError::Older { path: path.to_owned(), found, known: migrations::VERSION });
+            }
+            Ok(_) => None,
+            Err(StoreError::Newer { found, .. }) if reads_the_same(&connection) => Some(found),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { connection, path: path.to_owned(), newer })
+    }
+
+    /// The version of the store, when a later caseload wrote it: it is only read.
+    pub fn newer_version(&self) -> Option<usize> {
+        self.newer
     }
 
     /// Where it is.
@@ -103,8 +130,43 @@ impl Store {
             )
             .map_err(failed_to("set up the store"))?;
         migrations::migrate(&mut connection, path)?;
-        Ok(Self { connection, path: path.to_owned() })
+        Ok(Self { connection, path: path.to_owned(), newer: None })
     }
+}
+
+/// Whether the tables have every column that this version reads.
+fn reads_the_same(connection: &Connection) -> bool {
+    const READ: [&str; 9] = [
+        "SELECT id, name, experiment, status, created_at, finished_at, stop_reason, golden_fingerprint,
+            golden_name, seed, golden_path, config, gates, graders, tool_version, git_commit, deleted_at
+         FROM run",
+        "SELECT run, machine, pid, process_started, heartbeat_at FROM run_lock",
+        "SELECT run, position, name, provider, model, config FROM target",
+        "SELECT run, position, name, hard, kind, version FROM grader",
+        "SELECT run, position, case_id, content, split, cluster, weight, segment, repeats, pass_if
+         FROM run_case",
+        "SELECT id, fingerprint, content, zstd FROM case_content",
+        "SELECT id, text, zstd FROM answer",
+        "SELECT run, target, case_position, repeat, position, grader, verdict, value, reason FROM score",
+        "SELECT run, target, case_position, repeat, outcome, gradable, verdict, failure_class, failure_kind,
+            input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output, reasoning,
+            usage_flag, cost_picodollars, latency_ms, first_token_ms, queue_wait_ms, backoff_wait_ms,
+            attempts, source, started_at, finished_at, answer, stop_reason, request_id, model_returned,
+            system_fingerprint, failure_status, failure_retry_after_ms, failure_may_be_billed,
+            failure_message, usage_raw FROM trial",
+    ];
+    READ.iter().all(|query| connection.prepare(query).is_ok())
+}
+
+/// Whether there is a log beside the file that holds something.
+fn has_log(path: &Path) -> bool {
+    fs::metadata(with_suffix(path, "-wal")).is_ok_and(|log| log.len() > 0)
+}
+
+/// The file as a URI that promises SQLite that nobody writes to it.
+fn immutable_uri(path: &Path) -> String {
+    let escaped = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{escaped}?immutable=1")
 }
 
 fn wait_when_busy(connection: &Connection) -> Result<(), StoreError> {
@@ -177,6 +239,15 @@ mod tests {
         let opened = Store::open(&path);
         assert_eq!(opened.is_ok(), is_superuser, "{opened:?}");
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_store_that_nobody_can_write_is_read_as_it_stands() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("a ?#%.db");
+        drop(Store::open(&path).unwrap());
+        assert!(Store::read_only(&path, true).unwrap().list_runs().unwrap().is_empty());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was written beside it");
     }
 
     #[test]

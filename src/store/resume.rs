@@ -3,6 +3,7 @@
 use rusqlite::params;
 
 use super::{
+    answers::NOT_KEPT,
     columns::{Columns, failure},
     error::{StoreError, failed_to},
     open::Store,
@@ -150,7 +151,7 @@ impl Store {
     }
 
     /// Calls `each` with the outcome and the answer of every trial that is to be graded, by target,
-    /// case and repeat; one answer is in memory at a time.
+    /// case and repeat; one answer is in memory at a time. Answers that were not kept are left out.
     ///
     /// # Errors
     /// When the store cannot be read, and the first error of `each`.
@@ -163,19 +164,19 @@ impl Store {
         let failed = failed_to("read the answers to grade");
         let mut statement = self
             .connection
-            .prepare_cached(
-                "SELECT t.run, t.target, t.case_position, t.repeat, t.outcome, a.text
-                 FROM trial t LEFT JOIN answer a ON a.id = t.answer
-                 WHERE t.run = ? AND t.gradable = 1 AND (? OR t.verdict IS NULL)
-                 ORDER BY t.target, t.case_position, t.repeat",
-            )
+            .prepare_cached(&format!(
+                "SELECT t.run, t.target, t.case_position, t.repeat, t.outcome, a.text, a.zstd
+                     FROM trial t LEFT JOIN answer a ON a.id = t.answer
+                     WHERE t.run = ? AND t.gradable = 1 AND (? OR t.verdict IS NULL) AND NOT {NOT_KEPT}
+                     ORDER BY t.target, t.case_position, t.repeat"
+            ))
             .map_err(&failed)?;
         let mut rows = statement.query(params![run, which == ToGrade::All]).map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
             let mut columns = Columns::of(row);
-            let mut read = || Ok((columns.key()?, columns.name()?, columns.text()?));
+            let mut read = || Ok((columns.key()?, columns.name()?, columns.packed_text()?));
             let (key, outcome, answer) = read().map_err(&failed)?;
-            each(key, outcome, answer)?;
+            each(key, outcome, &answer)?;
         }
         Ok(())
     }

@@ -1,18 +1,20 @@
 //! Making a run: all of it in one transaction, or nothing.
 
-use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, params};
+use rusqlite::{Connection, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
     cases::content_json,
     claim::{self, RunClaim},
+    contents::Contents,
     error::{StoreError, failed_to},
     open::Store,
     prices,
 };
 use crate::domain::{
-    Case, Fingerprint, GraderName, ModelId, Price, ProviderName, RunId, RunStatus, TargetName, UnixMillis,
+    AnswerKeeping, Case, Fingerprint, GraderName, ModelId, Price, ProviderName, RunId, RunStatus, Shard,
+    TargetName, UnixMillis,
 };
 
 /// Everything that is frozen when a run begins. Holds no secret.
@@ -42,6 +44,12 @@ pub struct NewRun<'a> {
     pub tool_version: &'a str,
     /// The commit the experiment stands at.
     pub git_commit: Option<&'a str>,
+    /// What is kept of its answers.
+    pub store_answers: AnswerKeeping,
+    /// The part of the golden set that it asks; `None`: all of it.
+    pub shard: Option<Shard>,
+    /// The place of each of its cases among those of all shards; empty when it has no shard.
+    pub golden_positions: &'a [u32],
 }
 
 /// A target as a run froze it.
@@ -99,7 +107,7 @@ impl Store {
         insert_targets(&transaction, id, new.targets)?;
         insert_graders(&transaction, id, new.graders).map_err(&failed)?;
         prices::insert(&transaction, id, new.prices)?;
-        insert_cases(&transaction, id, cases)?;
+        insert_cases(&transaction, id, new.golden_positions, cases)?;
         let claim = claim::claim(&transaction, id).map_err(&failed)?;
         transaction.commit().map_err(&failed)?;
         Ok(CreatedRun { id, name, claim })
@@ -119,8 +127,8 @@ fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId),
     connection
         .execute(
             "INSERT INTO run (name, experiment, number, status, seed, golden_fingerprint, golden_path,
-                golden_name, config, gates, graders, tool_version, git_commit, created_at)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                golden_name, config, gates, graders, tool_version, git_commit, created_at, store_answers)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 name,
                 new.experiment,
@@ -137,10 +145,21 @@ fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId),
                 new.tool_version,
                 new.git_commit,
                 UnixMillis::now().0,
+                new.store_answers.as_str(),
             ],
         )
         .map_err(&failed)?;
-    Ok((connection.last_insert_rowid(), RunId::from(name)))
+    let id = connection.last_insert_rowid();
+    if let Some(shard) = new.shard {
+        connection
+            .execute(
+                "INSERT INTO run_shard (run, shard, of, created_at) SELECT id, ?, ?, created_at FROM run
+                 WHERE id = ?",
+                params![shard.number(), shard.of(), id],
+            )
+            .map_err(&failed)?;
+    }
+    Ok((id, RunId::from(name)))
 }
 
 fn insert_targets(connection: &Connection, run: i64, targets: &[NewTarget]) -> Result<(), StoreError> {
@@ -183,22 +202,19 @@ fn insert_graders(connection: &Connection, run: i64, graders: &[NewGrader]) -> r
 fn insert_cases<'c>(
     connection: &Connection,
     run: i64,
+    golden_positions: &[u32],
     cases: impl IntoIterator<Item = (&'c Case, u32)>,
 ) -> Result<(), StoreError> {
     let failed = failed_to("store the new run's cases");
     let prepare = |sql| connection.prepare(sql).map_err(&failed);
-    let mut find = prepare("SELECT id FROM case_content WHERE fingerprint = ?")?;
-    let mut add = prepare("INSERT INTO case_content (fingerprint, content) VALUES (?, ?)")?;
+    let mut contents = Contents::prepare(connection).map_err(&failed)?;
     let mut insert = prepare(
         "INSERT INTO run_case (run, position, case_id, content, split, cluster, weight, segment, repeats,
-            pass_if)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            pass_if, trace_id, golden_position)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     for (position, (case, repeats)) in cases.into_iter().enumerate() {
-        let content = match find_content(&mut find, &case.fingerprint).map_err(&failed)? {
-            Some(id) => id,
-            None => add.insert(params![case.fingerprint.as_bytes(), content_json(case)?]).map_err(&failed)?,
-        };
+        let content = contents.id_of(case.fingerprint.as_bytes(), || content_json(case))?;
         insert
             .execute(params![
                 run,
@@ -211,14 +227,12 @@ fn insert_cases<'c>(
                 json("a case's segments", &case.segment)?,
                 repeats,
                 case.pass_if.to_string(),
+                case.source.as_ref().and_then(|source| source.trace_id.as_deref()),
+                golden_positions.get(position),
             ])
             .map_err(&failed)?;
     }
     Ok(())
-}
-
-fn find_content(find: &mut Statement<'_>, fingerprint: &Fingerprint) -> rusqlite::Result<Option<i64>> {
-    find.query_row([fingerprint.as_bytes()], |row| row.get(0)).optional()
 }
 
 fn row_number(position: usize) -> i64 {

@@ -16,6 +16,9 @@ pub struct StoredTrial {
     pub record: TrialRecord,
     /// What its graders said together; `None`: not graded, or not to be graded.
     pub verdict: Option<Verdict>,
+    /// Whether its answer is the one it was given: `false` when only its hash was stored, or when it
+    /// was forgotten.
+    pub answer_kept: bool,
 }
 
 /// The columns of a whole trial `t` with its answer `a`, for [`stored_trial`].
@@ -25,7 +28,8 @@ pub(super) const TRIAL: &str = "t.run, t.target, t.case_position, t.repeat, t.ou
     t.reasoning, t.usage_flag, t.cost_picodollars, t.latency_ms, t.first_token_ms, t.queue_wait_ms,
     t.backoff_wait_ms, t.attempts, t.source, t.started_at, t.finished_at, t.stop_reason, t.request_id,
     t.model_returned, t.system_fingerprint, t.failure_status, t.failure_retry_after_ms,
-    t.failure_may_be_billed, t.failure_message, t.usage_raw, a.text,
+    t.failure_may_be_billed, t.failure_message, t.usage_raw, a.text, a.zstd,
+    (a.id IS NOT NULL AND a.text = '' AND a.zstd IS NULL),
     (SELECT p.retrieved FROM application p WHERE p.run = t.run AND p.target = t.target
         AND p.case_position = t.case_position AND p.repeat = t.repeat),
     (SELECT p.meta FROM application p WHERE p.run = t.run AND p.target = t.target
@@ -68,10 +72,11 @@ pub(super) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
     record.system_fingerprint = columns.take()?;
     record.failure = failure(class, kind, columns.take()?, columns.take()?, columns.take()?, columns.take()?);
     record.metered.raw = columns.take()?;
-    columns.text()?.clone_into(&mut record.answer);
+    record.answer = columns.packed_text()?.into_owned();
+    let answer_kept = !columns.take::<bool>()?;
     record.retrieved = columns.optional_json()?;
     record.meta = columns.optional_json()?;
-    Ok(StoredTrial { record, verdict })
+    Ok(StoredTrial { record, verdict, answer_kept })
 }
 
 impl Store {
@@ -310,7 +315,7 @@ mod tests {
             let (store, _) = store_with(3, 5);
             Inserts::prepare(&store.connection).unwrap().trial(&record).unwrap();
             let stored = store.trial(record.key).unwrap();
-            prop_assert_eq!(stored, Some(StoredTrial { record, verdict: None }));
+            prop_assert_eq!(stored, Some(StoredTrial { record, verdict: None, answer_kept: true }));
         }
 
         #[test]

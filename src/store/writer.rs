@@ -13,6 +13,7 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use rayon::prelude::*;
 use rusqlite::Connection;
 use tokio::{
     runtime,
@@ -25,6 +26,7 @@ use super::{
     error::{StoreError, failed_to},
     insert::Inserts,
     open::Store,
+    packed::{Packed, is_long, pack},
 };
 use crate::domain::{Attempt, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
 
@@ -41,6 +43,10 @@ const MIN_COMMIT_GAP: Duration = Duration::from_millis(1);
 
 /// The longest transaction, in messages (each a row, but for scores).
 const MAX_COMMIT_ROWS: usize = 1_000;
+
+/// How many long answers are packed before a transaction begins: at about a millisecond each, they
+/// must not keep what came before them from its commit.
+const PACKED_AT_ONCE: usize = 64;
 
 /// One thing to be written.
 #[derive(Debug)]
@@ -188,11 +194,33 @@ impl Drop for StoreWriter {
     }
 }
 
+/// Something to be written, with its answer packed once that is done.
+struct Waiting {
+    write: Write,
+    packed: Option<Packed>,
+}
+
+impl Waiting {
+    /// Whether its answer is still to be packed, and long.
+    fn is_heavy(&self) -> bool {
+        match &self.write {
+            Write::Trial(trial) => self.packed.is_none() && is_long(&trial.answer),
+            _ => false,
+        }
+    }
+
+    fn pack(&mut self) {
+        if let Write::Trial(trial) = &self.write {
+            self.packed = Some(pack(&trial.answer));
+        }
+    }
+}
+
 /// What the thread owns beside the connection.
 struct Work {
     receiver: mpsc::Receiver<Write>,
     /// Taken from the channel and not yet written. Taking many at once wakes waiting senders once.
-    waiting: VecDeque<Write>,
+    waiting: VecDeque<Waiting>,
     runtime: runtime::Runtime,
     committed: Option<mpsc::UnboundedSender<Vec<TrialKey>>>,
     claim: RunClaim,
@@ -224,10 +252,11 @@ impl Work {
             if let Some(gap) = began.and_then(|began| MIN_COMMIT_GAP.checked_sub(began.elapsed())) {
                 thread::sleep(gap);
             }
+            self.pack_some();
             begin(connection)?;
             let began = *began.insert(Instant::now());
-            while let Some(write) = self.next() {
-                if let Err(error) = batch.apply(write, &mut inserts) {
+            while let Some(waiting) = self.next() {
+                if let Err(error) = batch.apply(waiting, &mut inserts) {
                     // The rows before the faulty one are good, unless SQLite took them back.
                     if commit(connection).is_ok() {
                         batch.tell(self.committed.as_ref());
@@ -255,21 +284,40 @@ impl Work {
             let more = self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS);
             match self.runtime.block_on(async { timeout(HEARTBEAT, more).await }) {
                 Ok(0) => return Ok(false),
-                Ok(_) => self.waiting.extend(taken.drain(..)),
+                Ok(_) => self.waiting.extend(taken.drain(..).map(|write| Waiting { write, packed: None })),
                 Err(_) => self.beat(connection, last_beat)?,
             }
         }
         Ok(true)
     }
 
-    /// The next thing to write, if there is one now.
-    fn next(&mut self) -> Option<Write> {
-        self.waiting.pop_front().or_else(|| {
-            let mut taken = vec![];
-            self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS).now_or_never();
-            self.waiting.extend(taken);
-            self.waiting.pop_front()
-        })
+    /// The next thing to write, if there is one now that needs no packing first.
+    fn next(&mut self) -> Option<Waiting> {
+        if self.waiting.is_empty() {
+            self.take();
+        }
+        if self.waiting.front()?.is_heavy() { None } else { self.waiting.pop_front() }
+    }
+
+    /// Takes what the channel holds now.
+    fn take(&mut self) {
+        let mut taken = vec![];
+        self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS).now_or_never();
+        self.waiting.extend(taken.into_iter().map(|write| Waiting { write, packed: None }));
+    }
+
+    /// Packs the long answers among what comes next, on all cores and before the store is locked.
+    fn pack_some(&mut self) {
+        let (mut heavy, mut next) = (vec![], self.waiting.iter_mut());
+        while heavy.len() < PACKED_AT_ONCE
+            && let Some(waiting) = next.next()
+        {
+            heavy.extend(waiting.is_heavy().then_some(waiting));
+        }
+        match heavy.as_mut_slice() {
+            [one] => one.pack(),
+            many => many.par_iter_mut().for_each(|waiting| waiting.pack()),
+        }
     }
 
     fn beat(&self, connection: &Connection, last_beat: &mut Instant) -> Result<(), StoreError> {
@@ -285,10 +333,14 @@ impl Work {
             drop(execute(connection, "ROLLBACK"));
         }
         let Ok(mut inserts) = Inserts::prepare(connection) else { return };
-        while let Some(write) = self.next() {
+        loop {
+            if self.waiting.is_empty() {
+                self.take();
+            }
+            let Some(waiting) = self.waiting.pop_front() else { return };
             let mut batch = Batch::default();
             let stored = begin(connection)
-                .and_then(|()| batch.apply(write, &mut inserts))
+                .and_then(|()| batch.apply(waiting, &mut inserts))
                 .and_then(|()| commit(connection));
             match stored {
                 Ok(()) => batch.tell(self.committed.as_ref()),
@@ -308,11 +360,12 @@ struct Batch {
 }
 
 impl Batch {
-    fn apply(&mut self, write: Write, inserts: &mut Inserts<'_>) -> Result<(), StoreError> {
+    fn apply(&mut self, waiting: Waiting, inserts: &mut Inserts<'_>) -> Result<(), StoreError> {
         self.rows += 1;
-        match write {
+        match waiting.write {
             Write::Trial(trial) => {
-                inserts.trial(&trial).map_err(failed_to("store a trial"))?;
+                let packed = waiting.packed.unwrap_or_else(|| pack(&trial.answer));
+                inserts.packed_trial(&trial, &packed).map_err(failed_to("store a trial"))?;
                 self.trials.push(trial.key);
             }
             Write::Attempt(attempt) => {

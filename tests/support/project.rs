@@ -123,6 +123,16 @@ impl Project {
         connection.query_row(query, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{query}: {error}"))
     }
 
+    /// What the `sqlite3` shell answers, as a person would ask it: one JSON object a row.
+    #[track_caller]
+    pub fn sqlite3(&self, query: &str) -> Vec<Value> {
+        let output = Command::new("sqlite3").arg("-json").arg(self.store()).arg(query).output();
+        let output = output.expect("the sqlite3 shell is installed (tests/all does that)");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{query}\n{stderr}");
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
     /// Whether `secret` stands anywhere in the store's files.
     pub fn store_holds(&self, secret: &str) -> bool {
         ["store.db", "store.db-wal"].iter().any(|name| {

@@ -33,7 +33,7 @@ pub use self::{
 use super::Rejection;
 use crate::domain::{
     Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Outcome,
-    Prompt, Reply, Request, TargetName, Usage,
+    Prompt, Reply, ReplyLatency, Request, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
@@ -123,7 +123,7 @@ impl Simulator {
             model: Some(model.settings.model.clone().unwrap_or_else(|| request.model.to_string())),
             request_id,
             limits,
-            own_latency_ms: Some(latency.as_secs_f64() * 1e3),
+            latency: ReplyLatency::Known(latency.as_secs_f64() * 1e3),
             ..Reply::answered("")
         })
     }
@@ -237,6 +237,7 @@ mod tests {
             case: Arc::new(case),
             repeat,
             seed: 99,
+            begun: Default::default(),
         }
     }
 
@@ -272,7 +273,7 @@ mod tests {
         let reply = simulator.send(&request("c1", 1)).await.unwrap();
         assert_eq!(reply.outcome, Outcome::Answered);
         assert_eq!(reply.model.as_deref(), Some("model-a"));
-        assert_eq!(reply.own_latency_ms, Some(0.0));
+        assert_eq!(reply.latency, ReplyLatency::Known(0.0));
         let usage = reply.metered.usage.unwrap();
         // `question c1` has eleven characters.
         assert_eq!((usage.input_uncached, usage.output > 0), (3, true));
@@ -287,7 +288,7 @@ mod tests {
         let start = Instant::now();
         let reply = simulator(settings).send(&request("c1", 1)).await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_millis(250));
-        assert_eq!(reply.own_latency_ms, Some(250.0));
+        assert_eq!(reply.latency, ReplyLatency::Known(250.0));
     }
 
     #[tokio::test]

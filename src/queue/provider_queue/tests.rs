@@ -147,6 +147,7 @@ fn request(target: u32, case: u32) -> Request {
         prompt: Prompt::default(),
         parameters: Arc::new(Parameters::default()),
         seed: 1,
+        begun: Default::default(),
         case: Arc::new(case),
         repeat: 1,
     }

@@ -1,6 +1,7 @@
 //! How single trials end.
 
 use super::*;
+use crate::domain::ReplyLatency;
 
 #[tokio::test(start_paused = true)]
 async fn without_retries_each_case_is_asked_once() {
@@ -71,7 +72,8 @@ async fn latency_is_the_answered_attempts_own() {
 
 #[tokio::test(start_paused = true)]
 async fn the_providers_own_latency_wins() {
-    let own = Reply { own_latency_ms: Some(70.0), first_token_ms: Some(20.0), ..Reply::answered("yes") };
+    let own =
+        Reply { latency: ReplyLatency::Known(70.0), first_token_ms: Some(20.0), ..Reply::answered("yes") };
     let stage = Stage::set(settings(), move |_| (ms(1), Ok(own.clone())));
     let settled = stage.run_one().await;
     assert_eq!((settled.latency_ms, settled.first_token_ms), (Some(70.0), Some(20.0)));
