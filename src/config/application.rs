@@ -291,5 +291,7 @@ pub(super) fn provider(settings: &ProviderSettings, http: HttpSettings) -> Resul
     let secret = app.env_headers.iter().map(value).collect::<Result<Vec<_>, String>>()?;
     let headers = app.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let http = HttpSettings { headers, ..http };
-    HttpApp::new(app, http, secret).map(Provider::HttpApp).map_err(|error| error.to_string())
+    HttpApp::new(app, http, secret)
+        .map(|app| Provider::HttpApp(Box::new(app)))
+        .map_err(|error| error.to_string())
 }

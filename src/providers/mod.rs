@@ -67,7 +67,7 @@ pub enum Provider {
     /// A program.
     Exec(Exec),
     /// An HTTP endpoint of any shape.
-    HttpApp(HttpApp),
+    HttpApp(Box<HttpApp>),
     /// Recorded outputs.
     Replay(Replay),
     /// The seeded simulator.
