@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    caseload::cli::main().into()
+    caseload::cli::main()
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "in a test a panic is the failure's report")]
 
+mod application;
 mod architecture;
 mod bad_input;
 mod ci;

@@ -33,7 +33,9 @@ fn every_command_of_the_readme_runs() {
         match words.as_slice() {
             ["cargo", "run", "--release", "--", arguments @ ..] | ["caseload", arguments @ ..] => {
                 let finished = project.caseload(arguments);
-                assert_eq!(finished.code, 0, "{command}\n{}\n{}", finished.stdout, finished.stderr);
+                // The comparisons that it shows are refused by the gates.
+                let code = i32::from(arguments[0] == "compare");
+                assert_eq!(finished.code, code, "{command}\n{}\n{}", finished.stdout, finished.stderr);
                 if arguments == ["run", "config/demo.toml"] {
                     shows_what_the_readme_shows(&finished.stdout);
                 }

@@ -69,6 +69,8 @@ fn line(trial: &ExportedTrial) -> serde_json::Value {
             "status": failure.status,
             "message": failure.message,
         })),
+        "retrieved": record.retrieved,
+        "meta": record.meta,
         "stop_reason": record.stop_reason,
         "usage": record.metered.usage,
         "usage_flag": record.metered.flag,

@@ -64,7 +64,13 @@ pub(super) fn grade_stored(
     reader.for_each_to_grade::<StoreError>(run, which, |key, outcome, answer| {
         if outcome.is_graded(answer) {
             let case = experiment.cases[key.case as usize].clone();
-            batch.push(Ungraded { key, answer: answer.to_owned(), case });
+            batch.push(Ungraded {
+                key,
+                answer: answer.to_owned(),
+                retrieved: reader.retrieved(key)?,
+                case,
+                retrieval_k: experiment.settings.retrieval_k,
+            });
             graded += 1;
         }
         if batch.len() == BATCH { store_scores(&writer, &mut batch) } else { Ok(()) }
@@ -77,8 +83,11 @@ pub(super) fn grade_stored(
 /// Grades a batch and hands its scores to the writer.
 fn store_scores(writer: &StoreWriter, batch: &mut Vec<Ungraded>) -> Result<(), StoreError> {
     let graded: Vec<_> = std::mem::take(batch).into_par_iter().map(Ungraded::grade).collect();
-    for Graded { key, scores, verdict } in graded {
+    for Graded { key, scores, verdict, retrieval } in graded {
         writer.blocking_send(Write::Scores { key, scores, verdict })?;
+        if let Some(score) = retrieval {
+            writer.blocking_send(Write::Retrieval { key, score })?;
+        }
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ mod experiment_argument;
 mod export;
 mod flaky;
 mod grade;
+mod help_desk_bot;
 mod init;
 mod output;
 mod pilot;
@@ -32,6 +33,9 @@ mod store;
 mod store_argument;
 mod stored_experiment;
 mod trend;
+mod supervise;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -79,8 +83,15 @@ enum Command {
     ServeMock(serve_mock::ServeMockArgs),
 }
 
-/// Does what the command line asks and says how it ended.
-pub fn main() -> ExitStatus {
+/// Does what the command line asks and gives the exit code.
+pub fn main() -> ExitCode {
+    if let Some(code) = supervise::if_asked_to().or_else(help_desk_bot::if_asked_to) {
+        return code;
+    }
+    command_line().into()
+}
+
+fn command_line() -> ExitStatus {
     let cli = Cli::parse();
     log_to_stderr(cli.verbose);
     let done = match cli.command {

@@ -10,7 +10,7 @@ use super::{
     store_argument::{StoreArgument, find_run},
 };
 use crate::{
-    domain::{AnswerSource, AttemptEnd, CaseId, Verdict, nearest},
+    domain::{AnswerSource, AttemptEnd, CaseId, Retrieved, Verdict, nearest},
     report::{milliseconds, visible},
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
@@ -209,6 +209,9 @@ fn trial_text(
     } else if !record.answer.is_empty() {
         text.push_str(&format!("  answer    {}\n", indented(&record.answer)));
     }
+    if let Some(retrieved) = &record.retrieved {
+        text.push_str(&retrieved_text(retrieved));
+    }
     for score in scores {
         text.push_str(&format!(
             "  {:8}  {} {}\n",
@@ -227,8 +230,27 @@ fn trial_text(
             attempt.number,
             milliseconds(attempt.duration_ms)
         ));
+        if let Some(stderr) = &attempt.stderr {
+            text.push_str(&format!("  stderr    {}\n", indented(stderr)));
+        }
     }
     text
+}
+
+/// What an application retrieved, best first, each passage by its beginning.
+fn retrieved_text(retrieved: &[Retrieved]) -> String {
+    if retrieved.is_empty() {
+        return "  retrieved nothing\n".to_owned();
+    }
+    let line = |(at, passage): (usize, &Retrieved)| {
+        let label = if at == 0 { "retrieved" } else { "" };
+        let name = visible(passage.chunk.as_deref().unwrap_or(&passage.doc));
+        let score = passage.score.map(|score| format!(" ({score:.2})")).unwrap_or_default();
+        let words = passage.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let beginning: String = visible(&words).chars().take(70).collect();
+        format!("  {label:9} {}. {name}{score}\n{:15}{beginning}\n", at + 1, "")
+    };
+    retrieved.iter().enumerate().map(line).collect()
 }
 
 fn trial_json(
@@ -255,6 +277,7 @@ fn trial_json(
                 "kind": failure.map(|failure| failure.kind),
                 "message": failure.map(|failure| failure.message.as_str()),
                 "cost_usd": attempt.cost,
+                "stderr": attempt.stderr,
             })
         })
         .collect();
@@ -265,6 +288,8 @@ fn trial_json(
         "source": record.source,
         "verdict": trial.verdict,
         "answer": trial.answer_kept.then_some(&record.answer),
+        "retrieved": record.retrieved,
+        "meta": record.meta,
         "scores": scores,
         "usage": record.metered.usage,
         "cost_usd": record.cost,

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    account,
+    account, application,
     experiment::Experiment,
     settings::{ProviderKind, ProviderSettings},
 };
@@ -19,7 +19,7 @@ use crate::{
     queue::ProviderQueue,
 };
 
-/// Faults of key variables that are not set: named, never shown.
+/// Faults of what this machine lacks: variables that are not set (named, never shown), and programs.
 pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
     let unset = |variable: &&String| env::var(variable).map_or(true, |value| value.trim().is_empty());
     let missing = providers.iter().filter_map(|provider| {
@@ -29,7 +29,9 @@ pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
             .with_hint(format!("export {variable}=… with the key of that account"));
         Some(fault)
     });
-    Faults(missing.collect())
+    let mut missing: Vec<Fault> = missing.collect();
+    missing.extend(providers.iter().flat_map(application::lacks));
+    Faults(missing)
 }
 
 /// The queue of every account, in the order of the settings.
@@ -51,7 +53,8 @@ pub fn connect(
             Ok(provider) => {
                 let name = settings.name.clone();
                 let seed = experiment.settings.seed;
-                let queue = ProviderQueue::new(name, provider, settings.queue.clone(), seed, events.clone());
+                let in_queue = application::queue_settings(settings);
+                let queue = ProviderQueue::new(name, provider, in_queue, seed, events.clone());
                 let queue = Arc::new(queue);
                 if settings.kind.is_remote() && settings.queue.limits.shared {
                     queue.share_account(account::folder(settings, key(settings).as_ref()));
@@ -80,6 +83,7 @@ fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> 
             let settings = OpenAiSettings { http: http(settings), key: key(settings), max_tokens_field };
             Provider::OpenAi(OpenAi::new(&settings).map_err(|error| error.to_string())?)
         }
+        ProviderKind::Exec | ProviderKind::Http => application::provider(settings, http(settings))?,
         ProviderKind::Replay => {
             let outputs = own_targets()
                 .filter_map(|target| Some((target.name.clone(), Arc::clone(target.outputs.as_ref()?))));

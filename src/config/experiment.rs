@@ -12,7 +12,7 @@ use crate::{
     domain::{Begun, Case, CaseId, Cost, Fault, Faults, Parameters, Price, Prompt, Request, TargetName},
     golden::GoldenSet,
     grading::{Grader, GraderCache},
-    providers::{ReplayOutputs, estimate_input_tokens},
+    providers::{BodyTemplate, ReplayOutputs, estimate_input_tokens},
     queue::TokenDemand,
 };
 
@@ -89,14 +89,18 @@ impl Experiment {
     pub fn request(&self, target: usize, case: usize, repeat: u32) -> Request {
         let planned = &self.cases[case];
         let target = &self.targets[target];
+        self.asked(target, &planned.case, target.prompt(&planned.case), repeat)
+    }
+
+    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: u32) -> Request {
         Request {
             target: target.name.clone(),
             model: target.settings.model.clone(),
-            prompt: target.prompt(&planned.case),
+            prompt,
             parameters: Arc::clone(&target.parameters),
-            case: Arc::clone(&planned.case),
+            case: Arc::clone(case),
             repeat,
-            seed: trial_seed(self.settings.seed, &target.name, &planned.case.id, repeat),
+            seed: trial_seed(self.settings.seed, &target.name, &case.id, repeat),
             begun: Begun::default(),
         }
     }
@@ -125,6 +129,8 @@ impl Experiment {
     fn check_prompts(&self, faults: &mut Faults) {
         for target in &self.targets {
             let provider = &self.settings.providers[target.provider];
+            let body = provider.http.as_ref().and_then(|http| http.body.as_ref());
+            let body = body.and_then(|body| BodyTemplate::compile(body).ok());
             let found: Vec<Fault> = self
                 .cases
                 .par_iter()
@@ -139,6 +145,14 @@ impl Experiment {
                                 .with_hint("add the field to the case or mend the template"),
                         ),
                         Ok(prompt) => {
+                            if let Some(body) = &body
+                                && let Err(error) = body.render(&self.asked(target, case, prompt.clone(), 1))
+                            {
+                                return Some(
+                                    fault(error.to_string())
+                                        .with_hint("add the field to the case or mend the template"),
+                                );
+                            }
                             let demand = target.demand(&prompt);
                             let fits = provider.queue.limits.check_fits(demand.input, demand.output);
                             fits.err().map(|error| fault(format!("{error}")))

@@ -1,6 +1,7 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
 mod account;
+mod application;
 mod cached_parts;
 mod connect;
 mod document;

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use minijinja::{Environment, UndefinedBehavior, context, value::Serde};
-use serde_json::Value;
+use minijinja::{Environment, UndefinedBehavior, context};
 
-use crate::domain::{Case, Input, Message, Prompt, Role};
+use crate::{
+    domain::{Case, Input, Message, Prompt, Role},
+    providers::case_values,
+};
 
 /// The templates of one target. In them a case's `input`, `message` (the last user message),
 /// `history`, `context`, `segment` and `id` can be named; what it expects cannot.
@@ -130,7 +132,7 @@ impl PromptTemplate {
 
     fn render_part(&self, part: &'static str, case: &Case) -> Result<String, PromptError> {
         let template = self.environment.get_template(part).expect("the part was compiled");
-        let values = template_values(case);
+        let values = case_values(case);
         template.render(&values).map_err(|source| match missing_field(&template, &values) {
             Some(field) => PromptError::Missing { part, field },
             None => PromptError::Render { part, source },
@@ -148,24 +150,9 @@ fn missing_field(template: &minijinja::Template<'_, '_>, values: &minijinja::Val
     })
 }
 
-/// What a template may name. What a case lacks stays undefined, so that naming it is a fault.
-fn template_values(case: &Case) -> minijinja::Value {
-    let mut values = vec![
-        ("id", minijinja::Value::from(case.id.as_str())),
-        ("input", minijinja::Value::from(Serde(&case.input))),
-        ("message", minijinja::Value::from(case.input.last_user_message())),
-        ("history", minijinja::Value::from(Serde(case.input.history()))),
-        ("segment", minijinja::Value::from(Serde(&*case.segment))),
-    ];
-    if case.context != Value::Null {
-        values.push(("context", minijinja::Value::from(Serde(&case.context))));
-    }
-    minijinja::Value::from_pairs(values)
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::domain::{Examples, Fingerprint, PassIf};

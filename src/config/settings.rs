@@ -27,7 +27,7 @@ use crate::{
         ProviderName, Shard, TargetName, nearest,
     },
     golden::{CaseDefaults, Selection},
-    providers::{MaxTokensField, SimulatedTarget, check_parameters},
+    providers::{ExecSettings, HttpAppSettings, MaxTokensField, SimulatedTarget, check_parameters},
     queue::QueueSettings,
 };
 
@@ -49,6 +49,10 @@ pub enum ProviderKind {
     Replay,
     /// The seeded simulator.
     Simulator,
+    /// A program of one's own.
+    Exec,
+    /// An HTTP endpoint of one's own.
+    Http,
 }
 
 impl ProviderKind {
@@ -62,7 +66,7 @@ impl ProviderKind {
         match self {
             Self::Anthropic => Some("https://api.anthropic.com"),
             Self::Openai => Some("https://api.openai.com/v1"),
-            Self::Replay | Self::Simulator => None,
+            Self::Replay | Self::Simulator | Self::Exec | Self::Http => None,
         }
     }
 
@@ -71,8 +75,13 @@ impl ProviderKind {
         match self {
             Self::Anthropic => Some("ANTHROPIC_API_KEY"),
             Self::Openai => Some("OPENAI_API_KEY"),
-            Self::Replay | Self::Simulator => None,
+            Self::Replay | Self::Simulator | Self::Exec | Self::Http => None,
         }
+    }
+
+    /// Whether it is an application of one's own: it has no model that could be asked for.
+    pub fn is_application(self) -> bool {
+        matches!(self, Self::Exec | Self::Http)
     }
 
     /// Whether answers come over the network.
@@ -113,6 +122,12 @@ pub struct ProviderSettings {
     pub connect_s: f64,
     /// The longest wait between two bytes of an answer, in seconds.
     pub idle_s: f64,
+    /// How a program is run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<ExecSettings>,
+    /// How an endpoint of one's own is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http: Option<HttpAppSettings>,
 }
 
 /// One target: what is under test.
@@ -176,6 +191,13 @@ pub struct Settings {
     /// The gates; absent in runs begun before there were any.
     #[serde(default)]
     pub gates: Gates,
+    /// The cut-off of retrieval scores.
+    #[serde(default = "default_retrieval_k")]
+    pub retrieval_k: u32,
+}
+
+fn default_retrieval_k() -> u32 {
+    5
 }
 
 impl Settings {
@@ -264,7 +286,7 @@ pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
 }
 
 /// The reading of one file: collects faults while it resolves.
-struct Reading<'a> {
+pub(super) struct Reading<'a> {
     document: &'a Document,
     overrides: &'a Overrides,
     faults: Faults,
@@ -294,6 +316,7 @@ impl Reading<'_> {
             targets,
             providers,
             gates: gates::meant(self.document, std::mem::take(&mut written.gates), &mut self.faults),
+            retrieval_k: self.retrieval_k(written.retrieval_k),
         };
         let prices: Vec<Option<Price>> =
             settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();
@@ -305,18 +328,18 @@ impl Reading<'_> {
         self.faults.none_or(Plan { settings, prices, store })
     }
 
-    fn fault(&mut self, path: &str, message: impl Into<String>) {
+    pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.document.fault(path, message);
         self.faults.0.push(fault);
     }
 
-    fn hinted(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
+    pub(super) fn hinted(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
         let fault = self.document.fault(path, message).with_hint(hint);
         self.faults.0.push(fault);
     }
 
     /// A path of the file, relative to the file itself.
-    fn beside(&self, path: &Path) -> PathBuf {
+    pub(super) fn beside(&self, path: &Path) -> PathBuf {
         beside(self.document.file(), path)
     }
 
@@ -353,6 +376,13 @@ impl Reading<'_> {
             self.fault("repeats", "0 repeats ask nothing; expected at least 1");
         }
         repeats
+    }
+
+    fn retrieval_k(&mut self, written: Option<u32>) -> u32 {
+        if written == Some(0) {
+            self.fault("retrieval_k", "found 0, expected at least 1");
+        }
+        written.unwrap_or_else(default_retrieval_k)
     }
 
     fn max_cost(&mut self, written: Option<f64>) -> Option<Cost> {
@@ -519,10 +549,15 @@ impl Reading<'_> {
                 self.fault(&format!("{place}.timeouts.{key}"), "expected seconds above 0 and up to a day");
             }
         }
-        let queue = self.queue(&place, written);
-        let base_url = written.base_url.clone().or_else(|| kind.default_base_url().map(ToOwned::to_owned));
+        let mut queue = self.queue(&place, written);
+        let application = self.application(&place, written, kind, &mut queue);
+        let mut base_url =
+            written.base_url.clone().or_else(|| kind.default_base_url().map(ToOwned::to_owned));
         if let Some(url) = &base_url {
             self.check_base_url(&place, url);
+        }
+        if kind == ProviderKind::Http {
+            base_url = written.url.clone();
         }
         Some(ProviderSettings {
             name: name.into(),
@@ -533,6 +568,8 @@ impl Reading<'_> {
             queue,
             connect_s: timeouts.connect_s.unwrap_or(CONNECT_S),
             idle_s: timeouts.idle_s.unwrap_or(IDLE_S),
+            exec: application.exec,
+            http: application.http,
         })
     }
 
@@ -627,7 +664,8 @@ impl Reading<'_> {
             self.hinted(&format!("{place}.provider"), format!("there is no provider `{provider}`"), hint);
         }
         let kind = providers.iter().find(|known| known.name.as_str() == provider).map(|known| known.kind);
-        if written.model.as_deref().is_none_or(str::is_empty) {
+        let is_application = kind.is_some_and(ProviderKind::is_application);
+        if written.model.as_deref().is_none_or(str::is_empty) && !is_application {
             self.hinted(&place, "no `model` is named", "add a line such as `model = \"claude-opus-5\"`");
         }
         let outputs = written.outputs.as_ref().map(|path| self.beside(path));
@@ -638,7 +676,9 @@ impl Reading<'_> {
                 "name the JSONL file of recorded outputs",
             );
         }
-        let model = written.model.clone().unwrap_or_default();
+        // An application is its own model.
+        let application = written.name.clone().unwrap_or_else(|| provider.clone());
+        let model = written.model.clone().unwrap_or(if is_application { application } else { String::new() });
         let name = written.name.clone().unwrap_or_else(|| model.clone());
         let own_prompt = written.prompt.as_ref();
         TargetSettings {

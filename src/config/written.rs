@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind, stop::StopSettings};
 use crate::{
     domain::{AnswerKeeping, PassIf},
-    providers::{MaxTokensField, SimulatedTarget},
+    providers::{AnswerPointers, ExecMode, ExitCodes, HttpMethod, MaxTokensField, SimulatedTarget},
     queue::{Limits, RetryPolicy},
 };
 
@@ -23,6 +23,7 @@ pub(super) struct WrittenExperiment {
     pub(super) graders: Vec<WrittenGrader>,
     pub(super) pass_if: Option<PassIf>,
     pub(super) max_cost_usd: Option<f64>,
+    pub(super) retrieval_k: Option<u32>,
     pub(super) store: Option<PathBuf>,
     pub(super) reuse: Option<bool>,
     pub(super) store_answers: Option<AnswerKeeping>,
@@ -92,6 +93,39 @@ pub(super) struct WrittenProvider {
     #[serde(default)]
     pub(super) timeouts: WrittenTimeouts,
     pub(super) retry: Option<RetryPolicy>,
+    // Of a program.
+    pub(super) command: Option<WrittenCommand>,
+    pub(super) shell: Option<bool>,
+    pub(super) mode: Option<ExecMode>,
+    pub(super) workers: Option<u32>,
+    pub(super) trials_per_worker: Option<u32>,
+    pub(super) cwd: Option<PathBuf>,
+    pub(super) env: Option<Vec<String>>,
+    pub(super) exit_codes: Option<ExitCodes>,
+    pub(super) max_output_kb: Option<u32>,
+    pub(super) max_memory_mb: Option<u64>,
+    // Of an endpoint.
+    pub(super) url: Option<String>,
+    pub(super) method: Option<HttpMethod>,
+    pub(super) headers: Option<BTreeMap<String, WrittenHeader>>,
+    pub(super) body: Option<Value>,
+    pub(super) answer: Option<AnswerPointers>,
+}
+
+/// A program with its arguments, or a text for the shell.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum WrittenCommand {
+    Shell(String),
+    Program(Vec<String>),
+}
+
+/// A header's value, or the variable that holds it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum WrittenHeader {
+    Value(String),
+    Variable { env: String },
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize)]

@@ -1,6 +1,8 @@
 //! What came back: a provider's answer in neutral form.
 
-use super::{LimitReport, Metered, Outcome};
+use serde_json::Value;
+
+use super::{Cost, LimitReport, Metered, Outcome, Retrieved};
 
 /// An answer as a dialect read it. `outcome` is one of answered, truncated, refused and filtered.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +27,15 @@ pub struct Reply {
     pub latency: ReplyLatency,
     /// From the request to the first token, in milliseconds, when streamed.
     pub first_token_ms: Option<f64>,
+    /// What an application retrieved before it answered, best first; `None` when it did not tell,
+    /// which is not the same as having found nothing.
+    pub retrieved: Option<Vec<Retrieved>>,
+    /// What the answer cost by the application's own account; it then stands for the price.
+    pub reported_cost: Option<Cost>,
+    /// Whatever else an application told of its answer.
+    pub meta: Option<Value>,
+    /// What a program wrote to its standard error meanwhile, cut.
+    pub stderr: Option<String>,
 }
 
 /// How long an answer took.
@@ -64,6 +75,10 @@ impl Reply {
             limits: LimitReport::default(),
             latency: ReplyLatency::Measured,
             first_token_ms: None,
+            retrieved: None,
+            reported_cost: None,
+            meta: None,
+            stderr: None,
         }
     }
 }

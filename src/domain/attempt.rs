@@ -34,4 +34,6 @@ pub struct Attempt {
     pub metered: Metered,
     /// What it cost; `None` when that is not known.
     pub cost: Option<Cost>,
+    /// What a program wrote to its standard error meanwhile, cut.
+    pub stderr: Option<String>,
 }

@@ -22,6 +22,7 @@ mod price;
 mod queue_control;
 mod prompt_cache;
 mod request;
+mod retrieved;
 mod score;
 mod shard;
 mod time;
@@ -48,6 +49,7 @@ pub use self::{
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     request::{Parameters, Prompt, Request},
+    retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
     shard::Shard,
     time::UnixMillis,

@@ -1,8 +1,9 @@
 //! One case given to one target once.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Cost, Failure, Metered, Outcome, UnixMillis};
+use super::{Cost, Failure, Metered, Outcome, Retrieved, UnixMillis};
 
 /// Which trial: unique in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,6 +71,10 @@ pub struct TrialRecord {
     pub model_returned: Option<String>,
     /// The provider's fingerprint of the system behind the model.
     pub system_fingerprint: Option<String>,
+    /// What the application retrieved before it answered; `None` when it did not tell.
+    pub retrieved: Option<Vec<Retrieved>>,
+    /// Whatever else the application told of its answer.
+    pub meta: Option<Value>,
     /// Where the answer came from.
     pub source: AnswerSource,
     /// When its first attempt of this session began.

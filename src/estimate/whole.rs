@@ -434,7 +434,7 @@ fn caching(
             Some(cache) if input.shared_prefix >= cache.min_tokens as f64 => (true, Some(cache.ttl_s)),
             _ => (false, None),
         },
-        ProviderKind::Replay => (false, None),
+        ProviderKind::Replay | ProviderKind::Exec | ProviderKind::Http => (false, None),
         ProviderKind::Anthropic => {
             let parameters = &target.settings.parameters;
             let asked = parameters.cache.is_some() || parameters.extra.contains_key("cache_control");

@@ -1,7 +1,7 @@
 //! `cites`: the answer cites what was retrieved, and among it what it should.
 //!
 //! A citation is an id in brackets, `[plans]`, `[plans#2]` or `[plans, billing]`. All cited ids must be
-//! a `doc` or `chunk` of `context.retrieved`; all of `expected.must_cite` must be cited, and at least
+//! a `doc` or `chunk` of what the application retrieved or, where it did not tell, of `context.retrieved`; all of `expected.must_cite` must be cited, and at least
 //! one of `expected.sources`. A chunk that is cited cites its document too. No parameters.
 
 use std::collections::HashSet;
@@ -14,10 +14,13 @@ use super::{
     parameters::{Parameters, texts_of},
     visible::{quoted, quoted_list},
 };
-use crate::domain::Case;
+use crate::domain::{Case, Retrieved};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;
+
+/// Neither the case nor the application says what was retrieved.
+const NOTHING_RETRIEVED: &str = "needs `context.retrieved`, a list of what was retrieved";
 
 #[derive(Debug)]
 pub(super) struct Cites;
@@ -35,12 +38,13 @@ impl Cites {
         parameters.finish(Self)
     }
 
+    /// A case without passages of its own lacks nothing: an application may tell what it retrieved.
     pub(super) fn lacks(&self, case: &Case) -> Option<String> {
-        Wanted::of(case).err()
+        Wanted::of(case, None).err().filter(|lack| lack != NOTHING_RETRIEVED)
     }
 
-    pub(super) fn grade(&self, answer: &str, case: &Case) -> Finding {
-        let wanted = match Wanted::of(case) {
+    pub(super) fn grade(&self, answer: &str, case: &Case, retrieved: Option<&[Retrieved]>) -> Finding {
+        let wanted = match Wanted::of(case, retrieved) {
             Ok(wanted) => wanted,
             Err(lack) => return Finding::unscored(lack),
         };
@@ -66,27 +70,28 @@ impl Cites {
 }
 
 impl<'a> Wanted<'a> {
-    fn of(case: &'a Case) -> Result<Self, String> {
-        let retrieved: Vec<_> = match case.context.get("retrieved") {
-            Some(Value::Array(entries)) => entries
-                .iter()
-                .map(|entry| match entry {
-                    Value::String(id) => (Some(id.as_str()), None),
-                    other => {
-                        (other.get("doc").and_then(Value::as_str), other.get("chunk").and_then(Value::as_str))
-                    }
-                })
-                .collect(),
-            _ => return Err("needs `context.retrieved`, a list of what was retrieved".to_owned()),
+    /// What the case wants, and what was retrieved: what the application told, else what the case
+    /// gives. An application that did not find a source has failed; a case whose own passages lack it
+    /// is at fault itself.
+    fn of(case: &'a Case, told: Option<&'a [Retrieved]>) -> Result<Self, String> {
+        let retrieved: Option<Vec<_>> = match told {
+            Some(told) => Some(
+                told.iter().map(|passage| (Some(passage.doc.as_str()), passage.chunk.as_deref())).collect(),
+            ),
+            None => given(case),
         };
         let all = expected::texts(case, "must_cite")?.unwrap_or_default();
         let any = match expected::bare(case) {
             Some(value) => texts_of(value).ok_or("a bare `expected` is not a list of ids")?,
             None => expected::texts(case, "sources")?.unwrap_or_default(),
         };
-        let wanted = Self { retrieved, all, any };
-        if wanted.all.is_empty() && wanted.any.is_empty() {
+        if all.is_empty() && any.is_empty() {
             return Err("needs `expected.sources` or `expected.must_cite`".to_owned());
+        }
+        let retrieved = retrieved.ok_or(NOTHING_RETRIEVED)?;
+        let wanted = Self { retrieved, all, any };
+        if told.is_some() {
+            return Ok(wanted);
         }
         let out_of_reach = wanted.all.iter().find(|id| !wanted.is_retrieved(id));
         if let Some(id) = out_of_reach {
@@ -113,6 +118,19 @@ impl<'a> Wanted<'a> {
             }
         }
         covered
+    }
+}
+
+/// The passages that the case itself gives.
+fn given(case: &Case) -> Option<Vec<(Option<&str>, Option<&str>)>> {
+    Some(case.context.get("retrieved")?.as_array()?.iter().map(ids_of).collect())
+}
+
+/// The ids of a passage's document and of itself.
+fn ids_of(passage: &Value) -> (Option<&str>, Option<&str>) {
+    match passage {
+        Value::String(id) => (Some(id.as_str()), None),
+        other => (other.get("doc").and_then(Value::as_str), other.get("chunk").and_then(Value::as_str)),
     }
 }
 

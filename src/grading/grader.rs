@@ -20,7 +20,7 @@ use super::{
     visible,
     words::{self, Words},
 };
-use crate::domain::{Case, GraderName, GraderSpec, Score, Verdict, nearest};
+use crate::domain::{Case, GraderName, GraderSpec, Retrieved, Score, Verdict, nearest};
 
 /// The kinds of graders of this floor, by the name that files use.
 pub const KINDS: [&str; 9] =
@@ -96,10 +96,16 @@ impl Grader {
 
     /// Grades one answer. A panic within the grader is an unscored answer, not the end of the run.
     pub fn grade(&self, answer: &str, case: &Case) -> Score {
-        self.score(guarded(|| self.find(answer, case)))
+        self.grade_with(answer, case, None)
     }
 
-    fn find(&self, answer: &str, case: &Case) -> Finding {
+    /// The same for an answer whose application told what it `retrieved`: that then stands for the
+    /// case's own `context.retrieved`.
+    pub fn grade_with(&self, answer: &str, case: &Case, retrieved: Option<&[Retrieved]>) -> Score {
+        self.score(guarded(|| self.find(answer, case, retrieved)))
+    }
+
+    fn find(&self, answer: &str, case: &Case, retrieved: Option<&[Retrieved]>) -> Finding {
         match &self.kind {
             Kind::Exact(grader) => grader.grade(answer, case),
             Kind::Words(grader) => grader.grade(answer, case),
@@ -108,8 +114,8 @@ impl Grader {
             Kind::Enum(grader) => grader.grade(answer, case),
             Kind::Regex(grader) => grader.grade(answer),
             Kind::Json(grader) => grader.grade(answer, case),
-            Kind::Grounded(grader) => grader.grade(answer, case),
-            Kind::Cites(grader) => grader.grade(answer, case),
+            Kind::Grounded(grader) => grader.grade(answer, case, retrieved),
+            Kind::Cites(grader) => grader.grade(answer, case, retrieved),
         }
     }
 

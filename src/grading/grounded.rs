@@ -2,7 +2,8 @@
 //!
 //! A quotation is what stands between quotation marks of one kind and has at least 12 characters.
 //! Case, white space, kinds of quotation marks and punctuation at its ends do not count; an ellipsis
-//! in it leaves something out. An answer without quotations passes. No parameters.
+//! in it leaves something out. An answer without quotations passes. Where the application
+//! told what it retrieved, that stands for `context.retrieved`. No parameters.
 
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ use super::{
     parameters::Parameters,
     visible::quoted,
 };
-use crate::domain::Case;
+use crate::domain::{Case, Retrieved};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;
@@ -31,13 +32,21 @@ impl Grounded {
         parameters.finish(Self)
     }
 
-    pub(super) fn grade(&self, answer: &str, case: &Case) -> Finding {
+    pub(super) fn grade(&self, answer: &str, case: &Case, retrieved: Option<&[Retrieved]>) -> Finding {
         let quotations = quotations(answer);
         if quotations.is_empty() {
             return Finding::pass();
         }
         let mut source = case.input.full_text();
-        collect_texts(&case.context, &mut source);
+        match (retrieved, &case.context) {
+            (None, context) => collect_texts(context, &mut source),
+            (Some(own), context) => {
+                own.iter().for_each(|passage| push_line(&passage.text, &mut source));
+                let fields = context.as_object().into_iter().flatten();
+                let others = fields.filter(|(name, _)| *name != "retrieved");
+                others.for_each(|(_, value)| collect_texts(value, &mut source));
+            }
+        }
         let source = comparable(&source);
         match quotations.into_iter().find(|quotation| !stands_in(quotation, &source)) {
             Some(invented) => {
@@ -119,17 +128,19 @@ fn stands_in(quotation: &str, source: &str) -> bool {
 /// Every text in a JSON value, one a line.
 fn collect_texts(value: &Value, out: &mut String) {
     match value {
-        Value::String(text) => {
-            out.push('\n');
-            out.push_str(text);
-        }
+        Value::String(text) => push_line(text, out),
         Value::Array(values) => values.iter().for_each(|value| collect_texts(value, out)),
         Value::Object(object) => object.values().for_each(|value| collect_texts(value, out)),
         _ => {}
     }
 }
 
-fn comparable(text: &str) -> String {
+fn push_line(text: &str, out: &mut String) {
+    out.push('\n');
+    out.push_str(text);
+}
+
+pub(super) fn comparable(text: &str) -> String {
     fold_spacing(&fold_case(&fold_unicode(text)))
 }
 

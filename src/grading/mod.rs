@@ -27,6 +27,7 @@ mod number_text;
 mod parameters;
 mod pattern;
 mod phrase;
+mod retrieval;
 mod unknown;
 mod verdict;
 mod visible;
@@ -40,5 +41,6 @@ pub use self::{
     check::{check_graders, check_set},
     examples::check_examples,
     grader::{Grader, KINDS, grader_versions},
-    verdict::{grade_all, trial_verdict},
+    retrieval::retrieval_score,
+    verdict::{grade_all, grade_all_with, trial_verdict},
 };

@@ -3,11 +3,22 @@
 use std::sync::Arc;
 
 use super::Grader;
-use crate::domain::{Case, Score, Verdict};
+use crate::domain::{Case, Retrieved, Score, Verdict};
 
 /// The score of every grader on one answer, in their order.
 pub fn grade_all(graders: &[Arc<Grader>], answer: &str, case: &Case) -> Vec<Score> {
-    graders.iter().map(|grader| grader.grade(answer, case)).collect()
+    grade_all_with(graders, answer, case, None)
+}
+
+/// The same for an answer whose application told what it `retrieved`: that then stands for the case's
+/// own `context.retrieved`.
+pub fn grade_all_with(
+    graders: &[Arc<Grader>],
+    answer: &str,
+    case: &Case,
+    retrieved: Option<&[Retrieved]>,
+) -> Vec<Score> {
+    graders.iter().map(|grader| grader.grade_with(answer, case, retrieved)).collect()
 }
 
 /// A trial's verdict from its scores: all must pass.

@@ -7,11 +7,11 @@ use std::{error::Error, fmt, io, iter, time::Duration};
 
 use bytes::Bytes;
 use reqwest::{
-    Client, Response, Url,
+    Client, Method, Response, Url,
     header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
     redirect, retry,
 };
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{HttpError, HttpSettings, Secrets, http_settings::without_password};
@@ -67,6 +67,12 @@ impl Transport {
             headers.insert(header_name(name)?, value);
             secrets.push(secret.clone());
         }
+        for (name, secret) in &settings.secret_headers {
+            let mut value = header_value(name, secret.expose_secret())?;
+            value.set_sensitive(true);
+            headers.insert(header_name(name)?, value);
+            secrets.push(secret.clone());
+        }
         for (name, value) in &settings.headers {
             let mut parsed = header_value(name, value)?;
             if tells_of_a_secret(name) {
@@ -108,7 +114,19 @@ impl Transport {
     /// A [`Failure`] when no complete response came back, and for redirects, which are never
     /// followed: they would carry the key elsewhere. A response with an error status is complete.
     pub(super) async fn post(&self, body: &Value) -> Result<HttpResponse, Failure> {
-        let sent = self.client.post(self.url.clone()).json(body).send().await;
+        self.send(&Method::POST, Some(body)).await
+    }
+
+    /// The same by any method, with or without a body.
+    ///
+    /// # Errors
+    /// As [`Self::post`].
+    pub(super) async fn send(&self, method: &Method, body: Option<&Value>) -> Result<HttpResponse, Failure> {
+        let request = self.client.request(method.clone(), self.url.clone());
+        let sent = match body {
+            Some(body) => request.json(body).send().await,
+            None => request.send().await,
+        };
         let response = sent.map_err(|error| self.failure(error, None))?;
         let status = response.status();
         if status.is_redirection() {
@@ -221,7 +239,8 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, HttpError> {
     value.trim().parse().map_err(|_| HttpError::Header { name: name.to_owned() })
 }
 
-fn tells_of_a_secret(header: &str) -> bool {
+/// Whether the name of a header or a variable says that its value is nobody's business.
+pub fn tells_of_a_secret(header: &str) -> bool {
     let name = header.to_ascii_lowercase();
     ["key", "token", "auth", "secret", "cookie", "password"].iter().any(|word| name.contains(word))
 }

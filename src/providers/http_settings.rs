@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use secrecy::SecretString;
+
 /// How an account's server is reached.
 #[derive(Clone)]
 pub struct HttpSettings {
@@ -19,6 +21,8 @@ pub struct HttpSettings {
     pub max_idle_connections: usize,
     /// Further headers of every request. Those whose name tells of a key or a token are secret.
     pub headers: Vec<(String, String)>,
+    /// Further headers whose values are secret whatever their names say.
+    pub secret_headers: Vec<(String, SecretString)>,
     /// Whether HTTP/2 is spoken where a server offers it over TLS. All requests then share one
     /// connection, and those beyond the server's limit of streams (often 100) wait unseen inside
     /// it, which would count as latency: so it is off unless asked for.
@@ -35,6 +39,7 @@ impl HttpSettings {
             max_body_bytes: 16 * 1024 * 1024,
             max_idle_connections: 4_096,
             headers: vec![],
+            secret_headers: vec![],
             http2: false,
         }
     }

@@ -7,11 +7,14 @@
 
 pub mod anthropic;
 pub mod anthropic_stream;
+mod case_values;
 pub mod classify;
 mod count_tokens;
 pub mod error_body;
 pub mod estimate_tokens;
+pub mod exec;
 pub mod http;
+pub mod http_app;
 mod http_settings;
 mod http_stream;
 pub mod limit_headers;
@@ -33,12 +36,16 @@ mod test_request;
 #[cfg(test)]
 mod test_server;
 pub mod usage;
+mod usage_object;
 
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
+    case_values::case_values,
     count_tokens::TokenCounter,
     estimate_tokens::{estimate_input_tokens, tokens_of},
-    http::HttpResponse,
+    exec::{Exec, ExecMode, ExecSettings, ExitCodes},
+    http::{HttpResponse, tells_of_a_secret},
+    http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings, HttpMethod},
     http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
@@ -49,6 +56,7 @@ pub use self::{
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
 };
 
+use self::usage_object::usage_object;
 use crate::domain::{Reply, Request};
 
 /// Who answers the requests of one account.
@@ -58,6 +66,10 @@ pub enum Provider {
     Anthropic(Anthropic),
     /// OpenAI's Chat Completions, and every server that speaks it.
     OpenAi(OpenAi),
+    /// A program.
+    Exec(Exec),
+    /// An HTTP endpoint of any shape.
+    HttpApp(Box<HttpApp>),
     /// Recorded outputs.
     Replay(Replay),
     /// The seeded simulator.
@@ -74,6 +86,8 @@ impl Provider {
         match self {
             Self::Anthropic(anthropic) => anthropic.send(request).await,
             Self::OpenAi(openai) => openai.send(request).await,
+            Self::Exec(exec) => exec.send(request).await,
+            Self::HttpApp(app) => app.send(request).await,
             Self::Replay(replay) => replay.answer(request),
             Self::Simulator(simulator) => simulator.send(request).await,
         }

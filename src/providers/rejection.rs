@@ -15,6 +15,8 @@ pub struct Rejection {
     pub metered: Metered,
     /// What the response's headers said about the account's limits.
     pub limits: LimitReport,
+    /// What a program wrote to its standard error meanwhile, cut.
+    pub stderr: Option<String>,
 }
 
 impl Rejection {
@@ -30,7 +32,13 @@ impl Rejection {
 
 impl From<Failure> for Rejection {
     fn from(failure: Failure) -> Self {
-        Self { failure, request_id: None, metered: Metered::default(), limits: LimitReport::default() }
+        Self {
+            failure,
+            request_id: None,
+            metered: Metered::default(),
+            limits: LimitReport::default(),
+            stderr: None,
+        }
     }
 }
 

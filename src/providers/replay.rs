@@ -9,7 +9,7 @@ use std::{
 use super::Rejection;
 use crate::domain::{
     CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Reply, ReplyLatency,
-    Request, TargetName, Usage, nearest,
+    Request, Retrieved, TargetName, Usage, nearest,
 };
 
 /// So many unknown ids get a hint; with more, the wrong golden set is more likely than a slip.
@@ -30,6 +30,8 @@ pub struct RecordedOutput {
     pub latency_ms: Option<f64>,
     /// The model that gave it.
     pub model: Option<ModelId>,
+    /// What was retrieved for it, if that was recorded.
+    pub retrieved: Option<Vec<Retrieved>>,
 }
 
 /// The recorded outputs of one target, by case and repeat (from 1).
@@ -149,6 +151,7 @@ impl Replay {
             metered: recorded.usage.map_or_else(Metered::default, Metered::from),
             model: recorded.model.as_ref().map(ToString::to_string),
             latency: recorded.latency_ms.map_or(ReplyLatency::Unknown, ReplyLatency::Known),
+            retrieved: recorded.retrieved.clone(),
             ..Reply::answered(recorded.output.clone())
         })
     }

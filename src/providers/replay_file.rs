@@ -5,9 +5,9 @@ use std::{collections::hash_map::Entry, fs, path::Path};
 use serde_json::{Map, Value};
 
 use super::replay::{RecordedOutput, ReplayOutputs};
-use crate::domain::{CaseId, Fault, Faults, Outcome, Usage, nearest};
+use crate::domain::{CaseId, Fault, Faults, Outcome, Retrieved, Usage, nearest};
 
-const FIELDS: [&str; 7] = ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model"];
+const FIELDS: [&str; 8] = ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model", "retrieved"];
 
 const USAGE_FIELDS: [&str; 8] = [
     "input_uncached",
@@ -24,7 +24,8 @@ const OUTCOMES: [&str; 4] = ["answered", "truncated", "refused", "filtered"];
 
 impl ReplayOutputs {
     /// Reads the file at `path`: a line `{"id": …, "output": …}` for each output, with `repeat`
-    /// (from 1), `usage`, `latency_ms`, `outcome` and `model` where they are known.
+    /// (from 1), `usage`, `latency_ms`, `outcome`, `model` and `retrieved` where
+    /// they are known.
     ///
     /// # Errors
     /// All faults of the file.
@@ -116,11 +117,19 @@ impl Line<'_> {
         let usage = self.usage(&fields);
         let latency_ms = self.latency_ms(&fields);
         let model = self.text_field(&fields, "model").map(Into::into);
+        let retrieved = self.retrieved(&fields);
         if self.faults.len() > faults_before {
             return None;
         }
-        let recorded =
-            RecordedOutput { line: self.number, output: output?, outcome, usage, latency_ms, model };
+        let recorded = RecordedOutput {
+            line: self.number,
+            output: output?,
+            outcome,
+            usage,
+            latency_ms,
+            model,
+            retrieved,
+        };
         Some((self.case.take()?, repeat, recorded))
     }
 
@@ -204,6 +213,16 @@ impl Line<'_> {
             self.fault("latency_ms", format!("{}; expected milliseconds, not negative", found(latency)));
         }
         number
+    }
+
+    fn retrieved(&mut self, fields: &Map<String, Value>) -> Option<Vec<Retrieved>> {
+        match Retrieved::list_from(present(fields, "retrieved")?) {
+            Ok(retrieved) => Some(retrieved),
+            Err(why) => {
+                self.fault("retrieved", why.trim_start_matches(": "));
+                None
+            }
+        }
     }
 
     fn usage(&mut self, fields: &Map<String, Value>) -> Option<Usage> {

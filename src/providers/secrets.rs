@@ -37,11 +37,12 @@ impl Secrets {
     /// Beside the account's own secrets it hides what follows `Bearer` and every word that starts
     /// with `sk-`: some servers repeat a key in part, or the key of a proxy behind them.
     pub fn hide(&self, message: &str) -> String {
-        let mut text = message.to_owned();
-        for secret in &self.0 {
-            text = text.replace(secret.expose_secret(), HIDDEN);
-        }
-        visible(&hide_tokens(&text))
+        visible(&hide_tokens(&self.conceal(message)))
+    }
+
+    /// A text as it is, but for the account's own secrets.
+    pub fn conceal(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), HIDDEN))
     }
 }
 

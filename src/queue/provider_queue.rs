@@ -12,8 +12,8 @@ use tokio::{
 
 use crate::{
     domain::{
-        Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Metered, Outcome, ProviderName,
-        Reply, Request, RunEvent, StopReason, TrialKey, UnixMillis,
+        Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Outcome, ProviderName, Reply,
+        Request, RunEvent, StopReason, TrialKey, UnixMillis,
     },
     providers::{Provider, Rejection},
 };
@@ -397,13 +397,13 @@ fn record(
     backoff_ms: f64,
     answer: &Result<Reply, Rejection>,
 ) -> Attempt {
-    let (end, status, request_id, metered) = match answer {
-        Ok(reply) => (AttemptEnd::Answered, None, &reply.request_id, &reply.metered),
-        Err(Rejection { failure, request_id, metered, .. }) => {
-            (AttemptEnd::Failed(failure.clone()), failure.status, request_id, metered)
+    let (end, status, request_id, metered, stderr) = match answer {
+        Ok(reply) => (AttemptEnd::Answered, None, &reply.request_id, &reply.metered, &reply.stderr),
+        Err(Rejection { failure, request_id, metered, stderr, .. }) => {
+            (AttemptEnd::Failed(failure.clone()), failure.status, request_id, metered, stderr)
         }
     };
-    let (request_id, metered) = (request_id.clone(), metered.clone());
+    let (request_id, metered, stderr) = (request_id.clone(), metered.clone(), stderr.clone());
     Attempt {
         trial,
         number,
@@ -414,7 +414,8 @@ fn record(
         status,
         request_id,
         metered,
-        cost: None,
+        cost: answer.as_ref().ok().and_then(|reply| reply.reported_cost),
+        stderr,
     }
 }
 
@@ -457,15 +458,10 @@ fn used_by(rejection: &Rejection) -> Used {
 
 fn timed_out(limit: Duration) -> Rejection {
     let message = format!("no answer within {} s", limit.as_secs_f64());
-    Rejection {
-        failure: Failure {
-            may_be_billed: true,
-            ..Failure::new(ErrorClass::Retry, FailureKind::Timeout, message)
-        },
-        request_id: None,
-        metered: Metered::default(),
-        limits: LimitReport::default(),
-    }
+    Rejection::from(Failure {
+        may_be_billed: true,
+        ..Failure::new(ErrorClass::Retry, FailureKind::Timeout, message)
+    })
 }
 
 fn millis(duration: Duration) -> f64 {

@@ -23,7 +23,8 @@ pub struct Settled {
     pub failure: Option<Failure>,
     /// The answer; `None` when it failed.
     pub reply: Option<Reply>,
-    /// Every attempt made here, the answered one last. Their costs are left open.
+    /// Every attempt made here, the answered one last. Their costs are left open, but
+    /// where an application told its own.
     pub attempts: Vec<Attempt>,
     /// The successful attempt's own request-to-last-byte time, in milliseconds.
     pub latency_ms: Option<f64>,

@@ -15,6 +15,7 @@ mod frontier_svg;
 mod frontier_text;
 mod measurements;
 mod queue_text;
+mod retrieval;
 mod scorecard;
 mod scorecard_text;
 mod table;
@@ -33,6 +34,7 @@ pub use self::{
     frontier_svg::frontier_svg,
     frontier_text::frontier_text,
     measurements::{GraderMeasurements, Measurements},
+    retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
     scorecard::{Rate, Scorecard, Slice, TargetCard},
     scorecard_text::scorecard_text,
     table::Table,

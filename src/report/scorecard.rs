@@ -9,6 +9,7 @@ use super::{
     measurements::{
         CaseCount, GraderMeasurements, Layout, Measurements, cluster_labels, grader_measurements,
     },
+    retrieval::{RetrievalCard, RetrievalMeasurements, RetrievalSlice},
 };
 use crate::{
     domain::{Cost, QueueRecord, Usage},
@@ -20,7 +21,7 @@ use crate::{
 const SCHEMA_VERSION: u32 = 1;
 
 /// The confidence of every interval.
-const CONFIDENCE: f64 = 0.95;
+pub(super) const CONFIDENCE: f64 = 0.95;
 
 /// A run's scorecard.
 #[derive(Clone, Debug, Serialize)]
@@ -118,6 +119,9 @@ pub struct TargetCard {
     pub attempts: u64,
     /// Requests that failed.
     pub failed_attempts: u64,
+    /// How well an application's retrieval did; absent where none was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrieval: Option<RetrievalCard>,
     /// The same numbers per split.
     pub splits: Vec<Slice>,
     /// The same numbers per segment.
@@ -189,6 +193,9 @@ pub struct Slice {
     pub graded: u64,
     /// Its pass rate.
     pub pass_rate: Option<Rate>,
+    /// How well retrieval did in it; absent where none was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrieval: Option<RetrievalSlice>,
 }
 
 /// One grader's part.
@@ -224,7 +231,8 @@ impl Scorecard {
             let measurements = Measurements::read(store, run.row.id, position, &cases)?;
             let scores = grader_measurements(store, run.row.id, position, cases.len())?;
             let attempts = store.attempt_totals(run.row.id, position)?;
-            let mut card = target_card(&measurements, &cases, &graders, &scores);
+            let retrieval = RetrievalMeasurements::read(store, run.row.id, position, cases.len())?;
+            let mut card = target_card(&measurements, &cases, &graders, &scores, retrieval.as_ref());
             target.name.as_str().clone_into(&mut card.name);
             target.provider.as_str().clone_into(&mut card.provider);
             target.model.as_str().clone_into(&mut card.model);
@@ -269,6 +277,7 @@ fn target_card(
     cases: &[RunCase],
     graders: &[GraderRow],
     scores: &BTreeMap<u32, GraderMeasurements>,
+    retrieval: Option<&RetrievalMeasurements>,
 ) -> TargetCard {
     let counts = &measurements.cases;
     let verdicts: Vec<bool> = counts
@@ -309,14 +318,19 @@ fn target_card(
         cache: None,
         attempts: measurements.attempts,
         failed_attempts: 0,
-        splits: splits(counts, cases),
-        segments: segments(counts, cases),
+        retrieval: retrieval.map(|retrieval| retrieval.card(cases)),
+        splits: splits(counts, cases, retrieval),
+        segments: segments(counts, cases, retrieval),
         graders: grader_cards(cases, graders, scores),
     }
 }
 
 /// The pass rate of the cases at `positions`; `None` when none of them was measured.
-fn rate(counts: &[CaseCount], cases: &[RunCase], positions: impl Iterator<Item = usize>) -> Option<Rate> {
+pub(super) fn rate(
+    counts: &[CaseCount],
+    cases: &[RunCase],
+    positions: impl Iterator<Item = usize>,
+) -> Option<Rate> {
     let layout = Layout::of(counts, cases, positions);
     let estimated = layout
         .samples()
@@ -336,7 +350,7 @@ fn from_pass_rate(estimated: &PassRate) -> Option<Rate> {
     })
 }
 
-fn from_estimate(estimate: &Estimate) -> Rate {
+pub(super) fn from_estimate(estimate: &Estimate) -> Rate {
     Rate {
         point: estimate.point,
         low: estimate.low(),
@@ -405,15 +419,21 @@ fn percentiles(values: &[f64], clusters: &Clusters) -> Percentiles {
     }
 }
 
-fn splits(counts: &[CaseCount], cases: &[RunCase]) -> Vec<Slice> {
+fn splits(counts: &[CaseCount], cases: &[RunCase], retrieval: Option<&RetrievalMeasurements>) -> Vec<Slice> {
     let present: BTreeSet<_> = cases.iter().filter_map(|case| case.split).collect();
     present
         .into_iter()
-        .map(|split| slice("split", split.as_str(), counts, cases, |case| case.split == Some(split)))
+        .map(|split| {
+            slice("split", split.as_str(), counts, cases, retrieval, |case| case.split == Some(split))
+        })
         .collect()
 }
 
-fn segments(counts: &[CaseCount], cases: &[RunCase]) -> Vec<Slice> {
+fn segments(
+    counts: &[CaseCount],
+    cases: &[RunCase],
+    retrieval: Option<&RetrievalMeasurements>,
+) -> Vec<Slice> {
     let present: BTreeSet<(&str, &str)> = cases
         .iter()
         .flat_map(|case| case.segment.iter().map(|(key, value)| (key.as_str(), value.as_str())))
@@ -421,7 +441,9 @@ fn segments(counts: &[CaseCount], cases: &[RunCase]) -> Vec<Slice> {
     present
         .into_iter()
         .map(|(key, value)| {
-            slice(key, value, counts, cases, |case| case.segment.get(key).is_some_and(|own| own == value))
+            slice(key, value, counts, cases, retrieval, |case| {
+                case.segment.get(key).is_some_and(|own| own == value)
+            })
         })
         .collect()
 }
@@ -431,6 +453,7 @@ fn slice(
     value: &str,
     counts: &[CaseCount],
     cases: &[RunCase],
+    retrieval: Option<&RetrievalMeasurements>,
     belongs: impl Fn(&RunCase) -> bool,
 ) -> Slice {
     let positions: Vec<usize> = (0..cases.len()).filter(|&at| belongs(&cases[at])).collect();
@@ -440,6 +463,7 @@ fn slice(
         cases: positions.len(),
         clusters: cluster_labels(positions.iter().map(|&at| &cases[at])).len(),
         graded: positions.iter().map(|&at| u64::from(counts[at].measured)).sum(),
+        retrieval: retrieval.and_then(|retrieval| retrieval.slice(&positions)),
         pass_rate: rate(counts, cases, positions.into_iter()),
     }
 }

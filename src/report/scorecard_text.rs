@@ -6,6 +6,7 @@ use super::{
     caching::CacheCard,
     format::{count, dollars, milliseconds, percent},
     queue_text::queue_text,
+    retrieval::RetrievalCard,
     scorecard::{GraderCard, Percentiles, Rate, Scorecard, Slice, TargetCard},
     table::Table,
 };
@@ -100,9 +101,13 @@ fn details(target: &TargetCard) -> String {
         );
     }
     line("attempts", attempts_line(target));
+    for value in target.retrieval.iter().flat_map(retrieval_lines) {
+        line("retrieval", value);
+    }
     let tables = [
         slice_table("split", &target.splits),
         segment_table(&target.segments),
+        retrieval_table(target),
         grader_table(&target.graders),
     ];
     for table in tables.into_iter().filter(|table| !table.is_empty()) {
@@ -303,6 +308,56 @@ fn latency_line(latency: &Percentiles, wait: &Percentiles) -> String {
 
 fn attempts_line(target: &TargetCard) -> String {
     format!("{}, {} of them failed", count(target.attempts), count(target.failed_attempts))
+}
+
+/// Hit rate and recall, and whether failures are the search's or the answer's.
+fn retrieval_lines(card: &RetrievalCard) -> Vec<String> {
+    let figure = |name: &str, rate: &Option<Rate>| {
+        let shown = rate.as_ref().map(|rate| format!("{} ({})", percent(rate.point), interval(rate)));
+        format!("{name}@{} {}", card.k, shown.unwrap_or_else(|| "not measured".to_owned()))
+    };
+    let mut lines = vec![format!(
+        "{}, {}; {} cases",
+        figure("hit rate", &card.hit_rate),
+        figure("recall", &card.recall),
+        count(card.cases as u64)
+    )];
+    if let Some(facts) = &card.fact_recall {
+        lines.push(format!(
+            "{}; {} cases that label facts",
+            figure("fact recall", &card.fact_recall),
+            count(facts.n_cases as u64)
+        ));
+    }
+    let two = &card.two_by_two;
+    lines.push(format!(
+        "found: {} right, {} wrong (the answer) · not found: {} right, {} wrong (the search)",
+        count(two.hit_pass),
+        count(two.hit_fail),
+        count(two.miss_pass),
+        count(two.miss_fail)
+    ));
+    if card.trials_without_sources > 0 {
+        lines.push(format!(
+            "{} trials of cases without sources are left out",
+            count(card.trials_without_sources)
+        ));
+    }
+    blank_after_first(lines)
+}
+
+fn retrieval_table(target: &TargetCard) -> String {
+    let Some(card) = &target.retrieval else { return String::new() };
+    let (hit, recall) = (format!("hit rate@{}", card.k), format!("recall@{}", card.k));
+    let mut table = Table::new(2, ["retrieval", "cases", &hit, &recall]);
+    let splits = target.splits.iter().map(|slice| (slice.value.clone(), slice));
+    let segments = target.segments.iter().map(|slice| (format!("{}={}", slice.key, slice.value), slice));
+    for (name, slice) in splits.chain(segments) {
+        if let Some(part) = &slice.retrieval {
+            table.row([name, count(part.cases as u64), percent(part.hit_rate), percent(part.recall)]);
+        }
+    }
+    if table.is_empty() { String::new() } else { table.text() }
 }
 
 fn slice_table(heading: &str, slices: &[Slice]) -> String {

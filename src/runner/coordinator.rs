@@ -523,7 +523,13 @@ impl Coordinator {
         self.lanes[lane].uncommitted += 1;
         let ungraded = record.outcome.is_graded(&record.answer).then(|| {
             let case = &self.experiment.cases[planned.case as usize];
-            Ungraded { key, answer: record.answer.clone(), case: case.clone() }
+            Ungraded {
+                key,
+                answer: record.answer.clone(),
+                retrieved: record.retrieved.clone(),
+                case: case.clone(),
+                retrieval_k: self.experiment.settings.retrieval_k,
+            }
         });
         if let (None, Some(stop)) = (&ungraded, &mut self.early_stop) {
             stop.ended(key.target, key.case, None);
@@ -565,12 +571,15 @@ impl Coordinator {
     }
 
     async fn on_graded(&mut self, graded: Vec<Graded>) -> Result<(), RunError> {
-        for Graded { key, scores, verdict } in graded {
+        for Graded { key, scores, verdict, retrieval } in graded {
             if let Some(stop) = &mut self.early_stop {
                 let passed = (verdict != Verdict::Unscored).then_some(verdict == Verdict::Pass);
                 stop.ended(key.target, key.case, passed);
             }
             self.writer.send(Write::Scores { key, scores, verdict }).await?;
+            if let Some(score) = retrieval {
+                self.writer.send(Write::Retrieval { key, score }).await?;
+            }
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use tokio::sync::mpsc;
 
 use crate::{
     config::PlannedCase,
-    domain::{Score, TrialKey, Verdict},
-    grading::{grade_all, trial_verdict},
+    domain::{RetrievalScore, Retrieved, Score, TrialKey, Verdict},
+    grading::{grade_all_with, retrieval_score, trial_verdict},
 };
 
 /// A stored answer on its way to its graders.
@@ -16,8 +16,12 @@ pub struct Ungraded {
     pub key: TrialKey,
     /// The answer.
     pub answer: String,
+    /// What the application retrieved for it, where it told.
+    pub retrieved: Option<Vec<Retrieved>>,
     /// The case, with its graders.
     pub case: PlannedCase,
+    /// The cut-off of retrieval scores.
+    pub retrieval_k: u32,
 }
 
 /// What the graders said of one answer.
@@ -29,14 +33,19 @@ pub struct Graded {
     pub scores: Vec<Score>,
     /// What they come to.
     pub verdict: Verdict,
+    /// What its retrieval was worth; `None` where none was told or the case labels no source.
+    pub retrieval: Option<RetrievalScore>,
 }
 
 impl Ungraded {
     /// Asks the graders.
     pub fn grade(self) -> Graded {
-        let scores = grade_all(&self.case.graders, &self.answer, &self.case.case);
+        let case = &self.case.case;
+        let retrieved = self.retrieved.as_deref();
+        let scores = grade_all_with(&self.case.graders, &self.answer, case, retrieved);
         let verdict = trial_verdict(&scores);
-        Graded { key: self.key, scores, verdict }
+        let retrieval = retrieved.and_then(|passages| retrieval_score(case, passages, self.retrieval_k));
+        Graded { key: self.key, scores, verdict, retrieval }
     }
 }
 

@@ -40,6 +40,8 @@ pub(super) fn priced(
         request_id: reply.as_ref().and_then(|reply| reply.request_id.clone()),
         model_returned: reply.as_ref().and_then(|reply| reply.model.clone()),
         system_fingerprint: reply.as_ref().and_then(|reply| reply.system_fingerprint.clone()),
+        retrieved: reply.as_ref().and_then(|reply| reply.retrieved.clone()),
+        meta: reply.as_ref().and_then(|reply| reply.meta.clone()),
         metered: reply.map(|reply| reply.metered).unwrap_or_default(),
     };
     (record, attempts)
@@ -82,6 +84,8 @@ pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
         request_id: None,
         model_returned: None,
         system_fingerprint: None,
+        retrieved: None,
+        meta: None,
         source: AnswerSource::Live,
         started_at,
         finished_at: UnixMillis::now(),
@@ -91,7 +95,8 @@ pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
 /// Puts the price on attempts.
 pub(super) fn price_attempts(attempts: &mut [Attempt], price: Option<&Price>) {
     for attempt in attempts {
-        attempt.cost = attempt_cost(attempt, price);
+        // An application knows best what it spent.
+        attempt.cost = attempt.cost.or_else(|| attempt_cost(attempt, price));
     }
 }
 

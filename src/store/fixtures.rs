@@ -97,6 +97,8 @@ pub(super) fn answered(key: TrialKey, answer: &str) -> TrialRecord {
         request_id: Some("req_1".to_owned()),
         model_returned: Some("m-1-2026".to_owned()),
         system_fingerprint: None,
+        retrieved: None,
+        meta: None,
         source: AnswerSource::Live,
         started_at: UnixMillis(1_000),
         finished_at: UnixMillis(1_412),
@@ -129,6 +131,7 @@ pub(super) fn attempt(trial: TrialKey, number: u32, end: AttemptEnd) -> Attempt 
         request_id: Some("req_1".to_owned()),
         metered: Metered::default(),
         cost: None,
+        stderr: None,
     }
 }
 

@@ -163,14 +163,17 @@ fn forget_trials(connection: &Connection, tables: &[RunTable], row: &Row) -> rus
     )?;
     connection.execute(
         &format!(
-            "UPDATE attempt SET message = iif(message IS NULL, NULL, ''), usage_raw = NULL, request_id = NULL
+            "UPDATE attempt SET message = iif(message IS NULL, NULL, ''), usage_raw = NULL, request_id = NULL,
+                stderr = NULL
              WHERE {TRIALS}"
         ),
         key,
     )?;
     connection.execute(&format!("UPDATE score SET reason = '' WHERE {TRIALS}"), key)?;
+    connection
+        .execute(&format!("UPDATE application SET retrieved = NULL, meta = NULL WHERE {TRIALS}"), key)?;
     // What other tables say of a trial is words until known otherwise.
-    let known = ["trial", "attempt", "score"];
+    let known = ["trial", "attempt", "score", "application"];
     for table in tables.iter().filter(|table| table.is_per_trial() && !known.contains(&table.name.as_str())) {
         connection.execute(&format!("DELETE FROM {} WHERE {TRIALS}", table.name), key)?;
     }

@@ -6,12 +6,13 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::{
     answers::Answers,
+    application,
     columns::{Binder, Columns, millis},
     packed::Packed,
 };
 use crate::domain::{
-    AnswerKeeping, Attempt, AttemptEnd, GraderName, RunStatus, Score, TrialKey, TrialRecord, UnixMillis,
-    Verdict,
+    AnswerKeeping, Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord,
+    UnixMillis, Verdict,
 };
 
 const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outcome, gradable,
@@ -31,8 +32,8 @@ const FORGET_FAILED: &str = "DELETE FROM trial WHERE run = ? AND target = ? AND 
 const ATTEMPT: &str = "INSERT INTO attempt (run, target, case_position, repeat, number, started_at,
     duration_ms, backoff_ms, status, class, kind, retry_after_ms, may_be_billed,
     input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output, reasoning,
-    usage_flag, cost_picodollars, request_id, message, usage_raw)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    usage_flag, cost_picodollars, request_id, message, usage_raw, stderr)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING";
 
 const LAST_ATTEMPT: &str = "SELECT coalesce(max(number), 0) FROM attempt
@@ -146,7 +147,11 @@ impl<'connection> Inserts<'connection> {
         row.put(failure.map(|failure| failure.may_be_billed))?;
         row.put(failure.map(|failure| failure.message.as_str()))?;
         row.put(trial.metered.raw.as_deref())?;
-        Ok(row.execute()? == 1)
+        let stored = row.execute()? == 1;
+        if stored {
+            application::insert(self.connection, trial)?;
+        }
+        Ok(stored)
     }
 
     /// Writes an attempt. One whose number is taken, since a process died before it could tell how
@@ -182,6 +187,7 @@ impl<'connection> Inserts<'connection> {
         row.put(attempt.request_id.as_deref())?;
         row.put(failure.map(|failure| failure.message.as_str()))?;
         row.put(attempt.metered.raw.as_deref())?;
+        row.put(attempt.stderr.as_deref())?;
         Ok(row.execute()? == 1)
     }
 
@@ -251,6 +257,11 @@ impl<'connection> Inserts<'connection> {
 
     pub(super) fn connection(&self) -> &Connection {
         self.connection
+    }
+
+    /// Writes what a stored trial's retrieval was worth, in place of what was said before.
+    pub(super) fn retrieval(&self, key: TrialKey, score: &RetrievalScore) -> rusqlite::Result<()> {
+        application::score(self.connection, key, score)
     }
 
     pub(super) fn status(

@@ -5,18 +5,19 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
-    confirmation,
+    application, confirmation,
     error::{StoreError, failed_to},
     estimates, schema, schema_control, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 6] = [
     schema::VERSION_1,
     schema_life::STORE_LIFE,
     confirmation::TABLE,
     schema_control::STEERING_AND_REUSE,
     estimates::ESTIMATE_TABLE,
+    application::TOLD_BY_APPLICATIONS,
 ];
 
 /// The version this build reads and writes.

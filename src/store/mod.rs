@@ -7,6 +7,7 @@
 //! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
 
 mod answers;
+mod application;
 mod cases;
 mod claim;
 mod columns;
@@ -51,6 +52,7 @@ mod scale_tests;
 mod tests;
 
 pub use self::{
+    application::RetrievalRow,
     cases::{CaseContent, RunCase},
     claim::RunClaim,
     compared::{ComparedScore, ComparedTrial},

@@ -29,7 +29,11 @@ pub(super) const TRIAL: &str = "t.run, t.target, t.case_position, t.repeat, t.ou
     t.backoff_wait_ms, t.attempts, t.source, t.started_at, t.finished_at, t.stop_reason, t.request_id,
     t.model_returned, t.system_fingerprint, t.failure_status, t.failure_retry_after_ms,
     t.failure_may_be_billed, t.failure_message, t.usage_raw, a.text, a.zstd,
-    (a.id IS NOT NULL AND a.text = '' AND a.zstd IS NULL)";
+    (a.id IS NOT NULL AND a.text = '' AND a.zstd IS NULL),
+    (SELECT p.retrieved FROM application p WHERE p.run = t.run AND p.target = t.target
+        AND p.case_position = t.case_position AND p.repeat = t.repeat),
+    (SELECT p.meta FROM application p WHERE p.run = t.run AND p.target = t.target
+        AND p.case_position = t.case_position AND p.repeat = t.repeat)";
 
 /// Reads [`TRIAL`].
 pub(super) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
@@ -56,6 +60,8 @@ pub(super) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
         request_id: None,
         model_returned: None,
         system_fingerprint: None,
+        retrieved: None,
+        meta: None,
         source: columns.name()?,
         started_at: columns.instant()?,
         finished_at: columns.instant()?,
@@ -68,6 +74,8 @@ pub(super) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
     record.metered.raw = columns.take()?;
     record.answer = columns.packed_text()?.into_owned();
     let answer_kept = !columns.take::<bool>()?;
+    record.retrieved = columns.optional_json()?;
+    record.meta = columns.optional_json()?;
     Ok(StoredTrial { record, verdict, answer_kept })
 }
 
@@ -128,7 +136,7 @@ impl Store {
                 "SELECT run, target, case_position, repeat, number, started_at, duration_ms, backoff_ms,
                     status, class, kind, retry_after_ms, may_be_billed, message,
                     input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output,
-                    reasoning, usage_flag, usage_raw, cost_picodollars, request_id
+                    reasoning, usage_flag, usage_raw, cost_picodollars, request_id, stderr
                  FROM attempt WHERE run = ? AND target = ? AND case_position = ? AND repeat = ?
                  ORDER BY number",
             )
@@ -187,6 +195,7 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         metered: Metered { usage: columns.usage()?, flag: columns.optional_name()?, raw: columns.take()? },
         cost: columns.cost()?,
         request_id: columns.take()?,
+        stderr: columns.take()?,
     })
 }
 
@@ -195,11 +204,13 @@ mod tests {
     use std::time::Duration;
 
     use proptest::{option, prelude::*};
+    use serde_json::Value;
 
     use super::*;
     use crate::{
         domain::{
-            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, UnixMillis, Usage, UsageFlag,
+            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, Retrieved, UnixMillis, Usage,
+            UsageFlag,
         },
         store::{fixtures::store_with, insert::Inserts},
     };
@@ -257,6 +268,17 @@ mod tests {
         )
     }
 
+    fn retrieved() -> impl Strategy<Value = Vec<Retrieved>> {
+        let passage = ("[a-z]{1,9}", option::of(".{0,9}"), ".{0,20}", option::of(-9_i32..9));
+        let passage = passage.prop_map(|(doc, chunk, text, score)| Retrieved {
+            doc,
+            chunk,
+            text,
+            score: score.map(f64::from),
+        });
+        prop::collection::vec(passage, 0..3)
+    }
+
     fn cost() -> impl Strategy<Value = Option<Cost>> {
         option::of((0..=i64::MAX).prop_map(Cost::from_picodollars))
     }
@@ -273,13 +295,14 @@ mod tests {
             (queue_wait_ms, backoff_wait_ms) in (0.0..1e9, 0.0..1e9),
             attempts in any::<u32>(),
             source in prop::sample::select(vec![AnswerSource::Live, AnswerSource::Cache]),
+            (retrieved, meta) in (option::of(retrieved()), option::of(".{0,9}".prop_map(Value::String))),
             (started_at, finished_at) in (any::<i64>(), any::<i64>()),
         ) -> TrialRecord {
             TrialRecord {
                 key: TrialKey { run, target, case, repeat },
                 outcome, failure, answer, stop_reason, metered, cost, latency_ms, first_token_ms,
                 queue_wait_ms, backoff_wait_ms, attempts, request_id, model_returned, system_fingerprint,
-                source,
+                source, retrieved, meta,
                 started_at: UnixMillis(started_at),
                 finished_at: UnixMillis(finished_at),
             }
@@ -301,7 +324,7 @@ mod tests {
             metered in metered(),
             cost in cost(),
             number in 1..9_u32,
-            request_id in option::of(".{0,9}"),
+            (request_id, stderr) in (option::of(".{0,9}"), option::of(".{0,9}")),
         ) {
             let (store, run) = store_with(1, 1);
             let attempt = Attempt {
@@ -315,6 +338,7 @@ mod tests {
                 request_id,
                 metered,
                 cost,
+                stderr,
             };
             Inserts::prepare(&store.connection).unwrap().attempt(&attempt).unwrap();
             prop_assert_eq!(store.attempts(attempt.trial).unwrap(), vec![attempt]);

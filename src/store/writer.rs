@@ -31,7 +31,7 @@ use super::{
     packed::{Packed, is_long, pack},
     queue_log, reuse,
 };
-use crate::domain::{Attempt, QueueRecord, RunStatus, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{Attempt, QueueRecord, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
 
 /// What may wait in the channel before senders wait: about one commit, since answers can be large.
 const CHANNEL: usize = 1_024;
@@ -66,6 +66,13 @@ pub enum Write {
         scores: Vec<Score>,
         /// What follows for the trial.
         verdict: Verdict,
+    },
+    /// What a stored trial's retrieval was worth; replaces what was said before.
+    Retrieval {
+        /// The trial.
+        key: TrialKey,
+        /// What it was worth.
+        score: RetrievalScore,
     },
     /// Where a run stands.
     Status {
@@ -398,6 +405,9 @@ impl Batch {
             }
             Write::Scores { key, scores, verdict } => {
                 inserts.scores(key, &scores, verdict).map_err(failed_to("store a trial's scores"))?;
+            }
+            Write::Retrieval { key, score } => {
+                inserts.retrieval(key, &score).map_err(failed_to("store what a retrieval was worth"))?;
             }
             Write::Status { run, status, stop_reason } => {
                 inserts

@@ -32,8 +32,8 @@ pub use self::{
 };
 use super::Rejection;
 use crate::domain::{
-    Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Metered,
-    Outcome, Prompt, Reply, ReplyLatency, Request, TargetName, Usage,
+    Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Outcome,
+    Prompt, Reply, ReplyLatency, Request, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
@@ -93,7 +93,7 @@ impl Simulator {
                     "simulated limit of requests a minute",
                 )
             };
-            return Err(Rejection { failure, request_id: None, metered: Metered::default(), limits });
+            return Err(Rejection { limits, ..Rejection::from(failure) });
         }
         let attempt = self.memory().failures.get(&trial).copied().unwrap_or(0);
         let latency = model.latency(case, request.repeat, attempt);
@@ -107,7 +107,7 @@ impl Simulator {
             if !matches!(failure.kind, FailureKind::RateLimit | FailureKind::BadRequest) {
                 pause(latency).await;
             }
-            return Err(Rejection { failure, request_id, metered: Metered::default(), limits });
+            return Err(Rejection { request_id, limits, ..Rejection::from(failure) });
         }
         let answer = model.answer(case, request.repeat, request.parameters.max_tokens);
         let usage = self.usage(request, model.settings, latency, answer.output_tokens);
@@ -121,11 +121,10 @@ impl Simulator {
             stop_reason: Some(stop_reason(answer.outcome).to_owned()),
             metered: usage.into(),
             model: Some(model.settings.model.clone().unwrap_or_else(|| request.model.to_string())),
-            system_fingerprint: None,
             request_id,
             limits,
             latency: ReplyLatency::Known(latency.as_secs_f64() * 1e3),
-            first_token_ms: None,
+            ..Reply::answered("")
         })
     }
 

@@ -181,12 +181,7 @@ fn no(
     retry_after: Option<Duration>,
 ) -> Result<Reply, Rejection> {
     let failure = Failure { status: Some(status), retry_after, ..Failure::new(class, kind, "no") };
-    Err(Rejection {
-        failure,
-        request_id: Some("req-1".into()),
-        metered: Metered::default(),
-        limits: LimitReport::default(),
-    })
+    Err(Rejection { request_id: Some("req-1".into()), ..Rejection::from(failure) })
 }
 
 fn too_many(retry_after: Option<Duration>) -> Result<Reply, Rejection> {

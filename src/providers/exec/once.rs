@@ -1,0 +1,117 @@
+//! One process a trial.
+
+use std::{process::ExitStatus, time::Duration};
+
+use tokio::{io::AsyncWriteExt, process::Child, time::timeout};
+
+use super::{
+    failed,
+    launch::Launch,
+    output::{Tail, TooLarge, last_line, read_all},
+    protocol::{self, NoAnswer},
+    supervisor::Ending,
+};
+use crate::{
+    domain::{ErrorClass, FailureKind, Reply},
+    providers::Rejection,
+};
+
+/// A standard error may be held open by a process that left the group: nobody waits for it.
+const STDERR_WAIT: Duration = Duration::from_millis(500);
+
+/// Starts the program with `question` on its standard input and reads its answer.
+pub(super) async fn ask(launch: &Launch, question: &[u8]) -> Result<Reply, Rejection> {
+    let mut child = launch.start()?;
+    let stderr = Tail::default();
+    let following = tokio::spawn(stderr.clone().follow(child.stderr.take().expect("it is piped")));
+    let limit = launch.settings.timeout();
+    // The supervisor's input stays open as long as the answer is waited for: when this function is
+    // left, however it is left, the supervisor ends the program.
+    let mut hold = child.stdin.take().expect("it is piped");
+    let output = async {
+        let head = format!("{}\n", question.len());
+        // A supervisor that could not start the program no longer reads.
+        let _ = hold.write_all(&[head.as_bytes(), question].concat()).await;
+        let stdout = child.stdout.take().expect("it is piped");
+        let output = read_all(stdout, launch.settings.max_output_bytes).await?;
+        Ok((output, child.wait().await.ok()))
+    };
+    let ended = timeout(limit, output).await;
+    if let Ok(Ok(_)) = ended {
+        let _ = timeout(STDERR_WAIT, following).await;
+    }
+    let (text, ending) = stderr.take(launch);
+    match ended {
+        Err(_) => Err(timed_out(launch, text)),
+        Ok(Err(TooLarge)) => Err(flooded(launch, text)),
+        Ok(Ok((output, Some(status)))) if status.success() && ending.is_none() => {
+            answered(launch, protocol::whole_output(&output), text)
+        }
+        Ok(Ok((_, status))) => Err(ended_badly(launch, status, ending, text)),
+    }
+}
+
+/// What a program's own words come to.
+pub(super) fn answered(
+    launch: &Launch,
+    read: Result<Reply, NoAnswer>,
+    stderr: Option<String>,
+) -> Result<Reply, Rejection> {
+    match read {
+        Ok(reply) => Ok(Reply { text: launch.secrets.conceal(&reply.text), stderr, ..reply }),
+        Err(NoAnswer::Malformed(why)) => {
+            let why = launch.secrets.hide(&why);
+            Err(failed(ErrorClass::Retry, FailureKind::Malformed, why, stderr))
+        }
+        Err(NoAnswer::Declared(why)) => {
+            let why = launch.secrets.hide(&why);
+            Err(failed(ErrorClass::ThisTrial, FailureKind::Application, why, stderr))
+        }
+    }
+}
+
+pub(super) fn timed_out(launch: &Launch, stderr: Option<String>) -> Rejection {
+    let message = format!("no answer within {} s", launch.settings.timeout_s);
+    failed(ErrorClass::Retry, FailureKind::Timeout, message, stderr)
+}
+
+pub(super) fn flooded(launch: &Launch, stderr: Option<String>) -> Rejection {
+    let message = format!("it wrote more than {} bytes", launch.settings.max_output_bytes);
+    failed(ErrorClass::Retry, FailureKind::TooLarge, message, stderr)
+}
+
+/// What follows from the end of a program that gave no answer.
+pub(super) fn ended_badly(
+    launch: &Launch,
+    status: Option<ExitStatus>,
+    ending: Option<Ending>,
+    stderr: Option<String>,
+) -> Rejection {
+    let code = status.and_then(|status| status.code());
+    let (class, what) = match ending {
+        Some(Ending::NotStarted(why)) => (ErrorClass::StopQueue, format!("it cannot be started: {why}")),
+        Some(Ending::Signal(number)) => (ErrorClass::Retry, format!("it was ended by signal {number}")),
+        Some(Ending::Memory(megabytes)) => {
+            (ErrorClass::Retry, format!("it used more than {megabytes} MB of memory"))
+        }
+        None => match code {
+            Some(0) => (ErrorClass::Retry, "it ended without an answer".to_owned()),
+            Some(code) => {
+                (launch.settings.exit_codes.class(Some(code)), format!("it ended with exit code {code}"))
+            }
+            None => (ErrorClass::Retry, "it ended".to_owned()),
+        },
+    };
+    let message = launch.secrets.hide(&format!("{what}{}", last_line(stderr.as_deref())));
+    failed(class, FailureKind::Application, message, stderr)
+}
+
+/// The status of a process that has ended or is about to.
+pub(super) async fn status_of(child: &mut Child) -> Option<ExitStatus> {
+    timeout(STDERR_WAIT, child.wait()).await.ok()?.ok()
+}
+
+/// Waits a moment for a standard error to end.
+pub(super) async fn settle(following: tokio::task::JoinHandle<()>) {
+    let _ = timeout(STDERR_WAIT, following).await;
+}
