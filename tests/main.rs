@@ -4,11 +4,16 @@
 
 mod architecture;
 mod bad_input;
+mod ci;
 mod caching;
+mod compare;
 mod coverage;
 mod error_rates;
+mod field_reports;
+mod live;
 mod money;
 mod readme;
+mod over_time;
 mod runs;
 mod stats_reference;
 mod store_life;

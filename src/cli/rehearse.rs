@@ -122,7 +122,7 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<ExitStatus, CliError>
     let created = run::create_run(&mut store, &ready)?;
     let prepared = Prepared::new(created, ready.experiment, ready.store.clone());
     let run = prepared.run;
-    let summary = session::drive(prepared, store, &arguments.screen)?;
+    let summary = session::ask_to_the_end(prepared, store, &arguments.screen)?;
 
     let store = Store::open_read_only(&ready.store)?;
     let card = Scorecard::read(&store, &store.run_detail(run)?)?;

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     config::{self, Experiment, Overrides, Plan, Settings},
-    domain::{Case, CaseId, Cost, Fault, Faults, Shard, Split},
+    domain::{Case, CaseId, Cost, Fault, Faults, Fingerprint, Shard, Split},
     golden::{self, Filter, GoldenSet, Selection},
     grading,
     store::{NewGrader, NewRun, NewTarget, Store},
@@ -171,7 +171,38 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
 }
 
 pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
-    let experiment = &ready.experiment;
+    let settings = &ready.experiment.settings;
+    let path = settings.golden.display().to_string();
+    let name =
+        settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let origin = GoldenOrigin {
+        fingerprint: ready.golden.fingerprint,
+        path: &path,
+        name: &name,
+        selected: &ready.selected,
+    };
+    store_run(store, &ready.experiment, origin)
+}
+
+/// Where a run's cases come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GoldenOrigin<'a> {
+    /// The whole golden set's fingerprint.
+    pub(super) fingerprint: Fingerprint,
+    /// Its file.
+    pub(super) path: &'a str,
+    /// Its name.
+    pub(super) name: &'a str,
+    /// The cases that are asked by all shards together.
+    pub(super) selected: &'a [Arc<Case>],
+}
+
+/// Makes the run of an experiment in the store; nothing is asked yet.
+pub(super) fn store_run(
+    store: &mut Store,
+    experiment: &Experiment,
+    golden: GoldenOrigin<'_>,
+) -> Result<crate::store::CreatedRun, CliError> {
     let settings = &experiment.settings;
     let frozen = json!({
         "settings": settings,
@@ -188,20 +219,17 @@ pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::stor
         })
         .collect();
     let prices: Vec<_> = experiment.targets.iter().filter_map(|target| target.price.clone()).collect();
-    let path = settings.golden.display().to_string();
-    let name =
-        settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let gates = (!settings.gates.is_empty()).then(|| json!(settings.gates));
-    let graders = graders_of(&ready.selected);
-    let places: HashMap<&CaseId, u32> = ready.selected.iter().map(|case| &case.id).zip(0..).collect();
+    let graders = graders_of(golden.selected);
+    let places: HashMap<&CaseId, u32> = golden.selected.iter().map(|case| &case.id).zip(0..).collect();
     let golden_positions: Vec<u32> =
         experiment.cases.iter().map(|planned| places[&planned.case.id]).collect();
     let new = NewRun {
         experiment: &settings.name,
         seed: settings.seed,
-        golden_fingerprint: ready.golden.fingerprint,
-        golden_path: &path,
-        golden_name: &name,
+        golden_fingerprint: golden.fingerprint,
+        golden_path: golden.path,
+        golden_name: golden.name,
         config: &frozen,
         gates: gates.as_ref(),
         graders: &graders,

@@ -73,7 +73,7 @@ pub(super) fn empty_plan(experiment: &Experiment) -> TrialPlan {
 /// Works on the run until it is done or must stop, and prints its scorecard.
 pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<ExitStatus, CliError> {
     let (run, name, store_path) = (prepared.run, prepared.name.clone(), prepared.store_path.clone());
-    let summary = drive(prepared, store, screen)?;
+    let summary = ask_to_the_end(prepared, store, screen)?;
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
     let gates = own_gates::judge(&store, run, screen.json)?;
@@ -84,13 +84,17 @@ pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<
     Ok(own_gates::worse(ExitStatus::of_run(summary.status), gates))
 }
 
-/// Works on the run until it is done or must stop.
-pub(super) fn drive(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSummary, CliError> {
+/// Works on the run until it is done or must stop, and prints nothing but its progress.
+pub(super) fn ask_to_the_end(
+    prepared: Prepared,
+    store: Store,
+    screen: &Screen,
+) -> Result<RunSummary, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let summary = runtime.block_on(ask(prepared, store, screen));
+    let summary = runtime.block_on(ask(prepared, store, screen))?;
     // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
     runtime.shutdown_background();
-    summary
+    Ok(summary)
 }
 
 /// Prints a run's scorecard to stdout.
@@ -109,6 +113,13 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     let (committed, committed_receiver) = mpsc::unbounded_channel::<Vec<TrialKey>>();
     let queues = config::connect(&prepared.experiment, &events)?;
     let display = progress::show(queue_progress(&prepared), event_receiver, screen.quiet || screen.json);
+    store.clear_controls(prepared.run)?;
+    let named = prepared.experiment.settings.providers.iter().zip(&queues);
+    let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));
+    let controls = Store::open_read_only(store.path())?;
+    tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
+    let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
+    let earlier = reuses.then(|| Store::open_read_only(store.path())).transpose()?;
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,
@@ -116,6 +127,7 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
         plan: prepared.plan,
         queues,
         spent: prepared.spent,
+        earlier,
         failed: prepared.failed,
         writer,
         committed: committed_receiver,

@@ -10,7 +10,7 @@ use super::{
     store_argument::{StoreArgument, find_run},
 };
 use crate::{
-    domain::{AttemptEnd, CaseId, Verdict, nearest},
+    domain::{AnswerSource, AttemptEnd, CaseId, Verdict, nearest},
     report::{milliseconds, visible},
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
@@ -193,6 +193,9 @@ fn trial_text(
     if let Some(verdict) = trial.verdict {
         text.push_str(&format!(" · {}", verdict.as_str()));
     }
+    if record.source == AnswerSource::Cache {
+        text.push_str(" · answer of an earlier run");
+    }
     if let Some(latency) = record.latency_ms {
         text.push_str(&format!(" · {}", milliseconds(latency)));
     }
@@ -258,6 +261,7 @@ fn trial_json(
         "target": target,
         "repeat": record.key.repeat,
         "outcome": record.outcome,
+        "source": record.source,
         "verdict": trial.verdict,
         "answer": trial.answer_kept.then_some(&record.answer),
         "scores": scores,

@@ -6,6 +6,7 @@ use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
+    account,
     experiment::Experiment,
     settings::{ProviderKind, ProviderSettings},
 };
@@ -35,6 +36,9 @@ pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
 ///
 /// # Errors
 /// A key is not set, or a client cannot be built.
+///
+/// # Panics
+/// Outside of tokio, where an account is shared with other processes.
 pub fn connect(
     experiment: &Experiment,
     events: &UnboundedSender<RunEvent>,
@@ -48,7 +52,11 @@ pub fn connect(
                 let name = settings.name.clone();
                 let seed = experiment.settings.seed;
                 let queue = ProviderQueue::new(name, provider, settings.queue.clone(), seed, events.clone());
-                queues.push(Arc::new(queue));
+                let queue = Arc::new(queue);
+                if settings.kind.is_remote() && settings.queue.limits.shared {
+                    queue.share_account(account::folder(settings, key(settings).as_ref()));
+                }
+                queues.push(queue);
             }
             Err(message) => {
                 let place = format!("`provider.{}`", settings.name);

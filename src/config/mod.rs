@@ -1,5 +1,6 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
+mod account;
 mod cached_parts;
 mod connect;
 mod document;
@@ -7,6 +8,7 @@ mod experiment;
 mod gates;
 mod prices;
 mod prompt;
+mod request_hash;
 mod prompt_cache;
 mod settings;
 mod written;

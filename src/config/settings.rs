@@ -133,6 +133,9 @@ pub struct TargetSettings {
     pub outputs: Option<PathBuf>,
     /// How the simulator plays it.
     pub simulate: SimulatedTarget,
+    /// Whether answers of earlier runs to identical requests are used again.
+    #[serde(default)]
+    pub reuse: bool,
 }
 
 /// A whole experiment as it is meant.
@@ -241,6 +244,21 @@ pub fn read(file: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Fau
     reading.plan(written, today)
 }
 
+/// A path that stands in `file`, relative to the file itself.
+pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or_else(|| Path::new(""));
+    folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
+        // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
+        let plain = whole.file_name().is_some();
+        if part == std::path::Component::ParentDir && plain {
+            whole.pop();
+        } else {
+            whole.push(part);
+        }
+        whole
+    })
+}
+
 /// The reading of one file: collects faults while it resolves.
 struct Reading<'a> {
     document: &'a Document,
@@ -291,17 +309,7 @@ impl Reading<'_> {
 
     /// A path of the file, relative to the file itself.
     fn beside(&self, path: &Path) -> PathBuf {
-        let folder = self.document.file().parent().unwrap_or_else(|| Path::new(""));
-        folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
-            // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
-            let plain = whole.file_name().is_some();
-            if part == std::path::Component::ParentDir && plain {
-                whole.pop();
-            } else {
-                whole.push(part);
-            }
-            whole
-        })
+        beside(self.document.file(), path)
     }
 
     fn name(&mut self, name: Option<&str>) -> String {
@@ -526,6 +534,7 @@ impl Reading<'_> {
             limits: written.limits.clone().unwrap_or_default(),
             retry: written.retry.unwrap_or_default(),
             attempt_timeout_s: written.timeouts.attempt_s.unwrap_or(defaults.attempt_timeout_s),
+            trial_timeout_s: written.timeouts.trial_s,
             ..defaults
         };
         for message in queue.faults() {
@@ -633,6 +642,7 @@ impl Reading<'_> {
             user: self.template(&place, own_prompt, &experiment.prompt, "user"),
             outputs,
             simulate: written.simulate.clone().unwrap_or_default(),
+            reuse: written.reuse.or(experiment.reuse).unwrap_or(false),
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) struct WrittenExperiment {
     pub(super) pass_if: Option<PassIf>,
     pub(super) max_cost_usd: Option<f64>,
     pub(super) store: Option<PathBuf>,
+    pub(super) reuse: Option<bool>,
     pub(super) store_answers: Option<AnswerKeeping>,
     pub(super) prices: Option<PathBuf>,
     #[serde(default)]
@@ -76,6 +77,7 @@ pub(super) struct WrittenTarget {
     pub(super) extra: Map<String, Value>,
     pub(super) outputs: Option<PathBuf>,
     pub(super) simulate: Option<SimulatedTarget>,
+    pub(super) reuse: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -96,5 +98,6 @@ pub(super) struct WrittenProvider {
 pub(super) struct WrittenTimeouts {
     pub(super) connect_s: Option<f64>,
     pub(super) attempt_s: Option<f64>,
+    pub(super) trial_s: Option<f64>,
     pub(super) idle_s: Option<f64>,
 }

@@ -19,6 +19,7 @@ mod money;
 mod outcome;
 mod pass_if;
 mod price;
+mod queue_control;
 mod prompt_cache;
 mod request;
 mod score;
@@ -45,6 +46,7 @@ pub use self::{
     pass_if::PassIf,
     price::{Price, Rates, Tier},
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
+    queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     request::{Parameters, Prompt, Request},
     score::{Score, Verdict},
     shard::Shard,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{LimitReport, Usage};
+use crate::domain::{LimitReport, LiveLimits, Usage};
 
 use super::{
     LearntLimits, Limits,
@@ -52,6 +52,8 @@ pub(super) struct Limiter {
     learnt: LearntLimits,
     buckets: Buckets,
     outputs: Mean,
+    /// How many processes of this machine share the account; `None`: it is not shared.
+    members: Option<u32>,
     unmetered: Unmetered,
 }
 
@@ -62,6 +64,7 @@ impl Limiter {
             learnt: LearntLimits::default(),
             buckets: Buckets::default(),
             outputs: Mean::default(),
+            members: None,
             unmetered: Unmetered::default(),
         };
         limiter.set_up_buckets();
@@ -105,11 +108,41 @@ impl Limiter {
         self.buckets.settle(taken, used);
     }
 
-    /// Takes in what a response's headers say.
-    pub(super) fn learn(&mut self, report: &LimitReport) {
-        if self.learnt.learn(report) {
+    /// Takes in what a response's headers say; whether that was new.
+    pub(super) fn learn(&mut self, report: &LimitReport) -> bool {
+        let news = self.learnt.learn(report);
+        if news {
             self.set_up_buckets();
         }
+        news
+    }
+
+    /// Keeps to other ceilings from now on.
+    pub(super) fn set_limits(&mut self, limits: &LiveLimits) {
+        let Limits { requests_per_minute, input_tokens_per_minute, output_tokens_per_minute, .. } =
+            &mut self.configured;
+        let put = |own: &mut Option<u64>, new: Option<u64>| *own = new.or(*own);
+        put(requests_per_minute, limits.requests_per_minute);
+        put(input_tokens_per_minute, limits.input_tokens_per_minute);
+        put(output_tokens_per_minute, limits.output_tokens_per_minute);
+        self.set_up_buckets();
+    }
+
+    /// Keeps to one of `members` equal shares from now on. `drained`: with nothing in hand, since the
+    /// others have not yet left room.
+    pub(super) fn share(&mut self, members: u32, drained: bool) {
+        self.members = Some(members.max(1));
+        let change = if drained {
+            |_: &Bucket, limit, burst_s| Bucket::drained(limit, burst_s)
+        } else {
+            Bucket::with_level
+        };
+        self.change_buckets(|bucket, limit, burst_s| Some(change(bucket, limit, burst_s)));
+    }
+
+    /// Whether any limit a minute is known.
+    pub(super) fn has_rates(&self) -> bool {
+        self.learnt.under(&self.configured) != LearntLimits::default()
     }
 
     /// What the headers have told so far.
@@ -123,10 +156,19 @@ impl Limiter {
     }
 
     fn set_up_buckets(&mut self) {
+        self.change_buckets(|bucket, limit, burst_s| {
+            (bucket.per_minute() != limit).then(|| bucket.with_limit(limit, burst_s))
+        });
+    }
+
+    /// Puts every limit's bucket in order; `change` says what becomes of one that is there.
+    fn change_buckets(&mut self, change: impl Fn(&Bucket, u64, f64) -> Option<Bucket>) {
         let limits = self.learnt.under(&self.configured);
+        let members = u64::from(self.members.unwrap_or(1));
         let burst_s = self.configured.burst_s;
         let sent = self.unmetered;
         let set_up = |bucket: &mut Option<Bucket>, limit: Option<u64>, burst_s: f64, sent: u64| {
+            let limit = limit.map(|limit| (limit / members).max(1));
             *bucket = match (bucket.take(), limit) {
                 (_, None) => None,
                 (None, Some(limit)) => {
@@ -137,8 +179,7 @@ impl Limiter {
                     bucket.owe(left.min(bucket.burst()));
                     Some(bucket)
                 }
-                (Some(bucket), Some(limit)) if bucket.per_minute() == limit => Some(bucket),
-                (Some(bucket), Some(limit)) => Some(bucket.with_limit(limit, burst_s)),
+                (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
         set_up(&mut self.buckets.requests, limits.requests, burst_s * BURST_SHARE, sent.requests);

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    budget::{Admission, Budget},
+    budget::{Admission, Budget, Reservation, SharedBudget},
     grading::{Graded, GradingPool, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
     pricing,
@@ -24,11 +24,12 @@ use super::{
 use crate::{
     config::Experiment,
     domain::{
-        Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey, UnixMillis,
+        Attempt, Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey,
+        TrialRecord, UnixMillis,
     },
     providers::Provider,
-    queue::{ProviderQueue, Settled, Settlement},
-    store::{StoreError, StoreWriter, Write},
+    queue::{ProviderQueue, Settlement},
+    store::{RequestHash, Reusable, Store, StoreError, StoreWriter, Write},
 };
 
 /// How far the user wants a run to go on.
@@ -56,6 +57,8 @@ pub struct RunParts {
     pub queues: Vec<Arc<ProviderQueue<Provider>>>,
     /// What the run has spent before, in earlier sessions.
     pub spent: Cost,
+    /// The store to look for earlier answers in, where a target uses them again.
+    pub earlier: Option<Store>,
     /// Failed trials of earlier sessions that are not asked again.
     pub failed: u64,
     /// Where trials are stored.
@@ -102,10 +105,12 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
     let mut coordinator = Coordinator::new(parts);
     let result = coordinator.work(shutdown).await;
     coordinator.tasks.shutdown().await;
-    let Coordinator { run, writer, progress, stops, plan, .. } = coordinator;
+    let Coordinator { run, writer, progress, stops, plan, lanes, .. } = coordinator;
     let summary = progress.summary(stops, &plan);
     if result.is_ok() {
         let stop_reason = summary.stops.first().map(StopReason::to_string);
+        let records = lanes.iter().map(|lane| lane.queue.record()).collect();
+        writer.send(Write::Queues { run, records }).await?;
         writer.send(Write::Status { run, status: summary.status, stop_reason }).await?;
     }
     // The writer's thread has at most its channel left to write: blocking for that is meant.
@@ -118,10 +123,19 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
 struct Flight {
     planned: PlannedTrial,
     queue: usize,
-    worst: Cost,
+    /// What identifies its request, where answers may be used again.
+    hash: Option<RequestHash>,
     /// Its prefix in the provider's cache, where the target asks for one.
     prefix: Option<Prefix>,
-    settlement: Settlement,
+    landing: Landing,
+}
+
+/// Where a trial's end came from.
+enum Landing {
+    /// Its queue.
+    Queue(Settlement, Reservation),
+    /// An earlier run.
+    Earlier(Box<Reusable>),
 }
 
 /// What is known of one account's trials.
@@ -131,13 +145,14 @@ struct Lane {
     cursor: Cursor,
     /// A trial taken from the cursor that the budget did not yet admit.
     held: Option<PlannedTrial>,
+    /// Trials that came back since the budget has no room to repeat them yet.
+    again: Vec<PlannedTrial>,
     /// Trials that wait until a prefix they share is in the provider's cache.
     warm_up: WarmUp,
     /// Trials handed to the queue.
     in_flight: usize,
     /// Trials that ended and are not yet committed.
     uncommitted: usize,
-    max_in_flight: usize,
     exhausted: bool,
 }
 
@@ -145,10 +160,11 @@ impl Lane {
     /// A few more trials than fit on the wire stand ready, so that a place is never empty; sent and
     /// not yet committed are never more than twice the wire's.
     fn has_room(&self) -> bool {
-        let ready = self.max_in_flight + self.max_in_flight.div_ceil(4).min(16);
+        let max_in_flight = self.queue.max_in_flight() as usize;
+        let ready = max_in_flight + max_in_flight.div_ceil(4).min(16);
         !self.exhausted
             && self.in_flight < ready
-            && self.in_flight + self.uncommitted < 2 * self.max_in_flight.max(1)
+            && self.in_flight + self.uncommitted < 2 * max_in_flight.max(1)
     }
 }
 
@@ -191,7 +207,8 @@ struct Coordinator {
     experiment: Arc<Experiment>,
     plan: TrialPlan,
     lanes: Vec<Lane>,
-    budget: Budget,
+    budget: SharedBudget,
+    earlier: Option<Store>,
     writer: StoreWriter,
     committed: mpsc::UnboundedReceiver<Vec<TrialKey>>,
     events: mpsc::UnboundedSender<RunEvent>,
@@ -210,7 +227,8 @@ struct Coordinator {
 
 impl Coordinator {
     fn new(parts: RunParts) -> Self {
-        let RunParts { run, experiment, plan, queues, spent, failed, writer, committed, events } = parts;
+        let RunParts { run, experiment, plan, queues, spent, earlier, failed, writer, committed, events } =
+            parts;
         let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
             let targets = experiment.targets.iter().enumerate().filter(|(_, target)| target.provider == at);
             let positions = targets.map(|(position, _)| u32::try_from(position).expect("targets are few"));
@@ -220,17 +238,18 @@ impl Coordinator {
                 queue,
                 cursor: Cursor::new(positions.collect()),
                 held: None,
+                again: vec![],
                 warm_up: WarmUp::default(),
                 in_flight: 0,
                 uncommitted: 0,
-                max_in_flight: settings.queue.limits.max_in_flight as usize,
                 exhausted: false,
             }
         });
         let (begins, begun) = mpsc::unbounded_channel();
         Self {
             lanes: lanes.collect(),
-            budget: Budget::new(experiment.settings.max_cost, spent),
+            budget: SharedBudget::new(Budget::new(experiment.settings.max_cost, spent)),
+            earlier,
             run,
             experiment,
             plan,
@@ -294,6 +313,9 @@ impl Coordinator {
             self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
             return;
         }
+        if self.pool.is_full() {
+            return;
+        }
         for at in 0..self.lanes.len() {
             while self.lanes[at].has_room() {
                 if let Some(reason) = self.lanes[at].queue.stopped() {
@@ -309,7 +331,7 @@ impl Coordinator {
     /// Hands the lane's next trial to its queue; whether one was started.
     fn start_next(&mut self, at: usize) -> bool {
         let lane = &mut self.lanes[at];
-        let mut next = lane.held.take().or_else(|| lane.warm_up.released());
+        let mut next = lane.held.take().or_else(|| lane.warm_up.released()).or_else(|| lane.again.pop());
         if next.is_none() && !lane.warm_up.is_full() {
             next = lane.cursor.next(&self.plan);
         }
@@ -324,36 +346,63 @@ impl Coordinator {
         }
         let mut request =
             self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
+        let hash = self.experiment.request_hash(planned.target as usize, &request);
+        if let Some(reusable) = self.earlier_answer(hash.as_ref()) {
+            self.take_off(planned, at);
+            let landing = Landing::Earlier(Box::new(reusable));
+            self.tasks.spawn(async move { Flight { planned, queue: at, hash, prefix: None, landing } });
+            return true;
+        }
         let Some(prefix) = self.warm(at, planned, &mut request) else { return true };
         let target = &self.experiment.targets[planned.target as usize];
         // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
         let worst = target.worst_case(&request.prompt).unwrap_or(Cost::ZERO);
-        match self.budget.admit(worst) {
-            Admission::Granted => {}
-            Admission::Later => {
+        let admitted = self.budget.admit(worst);
+        let reservation = match admitted {
+            Ok(reservation) => reservation,
+            Err(Admission::Granted | Admission::Later) => {
                 self.lanes[at].held = Some(planned);
                 return false;
             }
-            Admission::Never => {
+            Err(Admission::Never) => {
                 self.progress.over_budget = true;
-                let limit = self.budget.limit().expect("only a limit refuses");
-                self.note_stop(StopReason::Budget { spent: self.budget.spent(), limit });
+                let (spent, limit) = {
+                    let budget = self.budget.lock();
+                    (budget.spent(), budget.limit().expect("only a limit refuses"))
+                };
+                self.note_stop(StopReason::Budget { spent, limit });
                 self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
                 return false;
             }
-        }
+        };
         let demand = target.demand(&request.prompt);
-        let lane = &mut self.lanes[at];
-        lane.in_flight += 1;
-        self.tell(RunEvent::Started { provider: self.lanes[at].name.clone() });
         let queue = Arc::clone(&self.lanes[at].queue);
-        let key = self.key(planned);
-        self.flying.insert(key, UnixMillis::now());
+        let key = self.take_off(planned, at);
         self.tasks.spawn(async move {
-            let settlement = queue.settle(key, planned.first_attempt, &request, demand).await;
-            Flight { planned, queue: at, worst, prefix, settlement }
+            let may_repeat = |attempt: &_| reservation.allows_repeat(attempt);
+            let settling = queue.settle_within(key, planned.first_attempt, &request, demand, may_repeat);
+            let settlement = settling.await;
+            Flight { planned, queue: at, hash, prefix, landing: Landing::Queue(settlement, reservation) }
         });
         true
+    }
+
+    /// Notes that a trial is under way.
+    fn take_off(&mut self, planned: PlannedTrial, at: usize) -> TrialKey {
+        self.lanes[at].in_flight += 1;
+        self.tell(RunEvent::Started { provider: self.lanes[at].name.clone() });
+        let key = self.key(planned);
+        self.flying.insert(key, UnixMillis::now());
+        key
+    }
+
+    /// The answer that an earlier run got for the same request. A store that cannot be read has none:
+    /// the trial is then asked.
+    fn earlier_answer(&self, hash: Option<&RequestHash>) -> Option<Reusable> {
+        self.earlier.as_ref()?.find_answer(self.run, hash?).unwrap_or_else(|error| {
+            tracing::warn!(%error, "an earlier answer cannot be looked for");
+            None
+        })
     }
 
     /// The trial's prefix in the provider's cache, if its target asks for one; `None` when the trial
@@ -383,7 +432,8 @@ impl Coordinator {
         let Lane { queue, warm_up, .. } = &mut self.lanes[flight.queue];
         let target = flight.planned.target;
         let has_stopped = queue.stopped().is_some() || queue.target_stopped(target).is_some();
-        match &flight.settlement {
+        let Landing::Queue(settlement, _) = &flight.landing else { return };
+        match settlement {
             Settlement::Ended(settled) if settled.reply.is_some() => warm_up.warmed(prefix),
             Settlement::Returned { .. } if has_stopped => warm_up.forget_target(target),
             Settlement::Ended(_) | Settlement::Returned { .. } => warm_up.failed(prefix, flight.planned),
@@ -399,13 +449,32 @@ impl Coordinator {
         self.lanes[flight.queue].in_flight -= 1;
         self.flying.remove(&self.key(flight.planned));
         self.note_warmth(&flight);
-        match flight.settlement {
-            Settlement::Ended(settled) => {
-                self.on_ended(flight.planned, flight.queue, flight.worst, *settled).await
+        match flight.landing {
+            Landing::Earlier(reusable) => {
+                let key = self.key(flight.planned);
+                let record = pricing::reused(key, flight.planned.first_attempt, &reusable);
+                self.on_ended(flight.planned, flight.queue, record, vec![]).await?;
+                self.note_asked(key, flight.hash, Some(reusable)).await
             }
-            Settlement::Returned { attempts } => {
-                let spent = pricing::spent_on(&attempts, flight.worst);
-                self.budget.settle(flight.worst, spent);
+            Landing::Queue(Settlement::Ended(settled), reservation) => {
+                let key = self.key(flight.planned);
+                let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
+                let (record, attempts) = pricing::priced(key, flight.planned.first_attempt, *settled, price);
+                reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
+                self.on_ended(flight.planned, flight.queue, record, attempts).await?;
+                self.note_asked(key, flight.hash, None).await
+            }
+            Landing::Queue(Settlement::Returned { mut attempts }, reservation) => {
+                let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
+                pricing::price_attempts(&mut attempts, price);
+                reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
+                if reservation.is_refused() {
+                    let made = u32::try_from(attempts.len()).expect("retries are few");
+                    let first_attempt = flight.planned.first_attempt + made;
+                    let lane = &mut self.lanes[flight.queue];
+                    lane.again.push(PlannedTrial { first_attempt, ..flight.planned });
+                    lane.exhausted = false;
+                }
                 for attempt in attempts {
                     self.writer.send(Write::Attempt(Box::new(attempt))).await?;
                 }
@@ -421,13 +490,10 @@ impl Coordinator {
         &mut self,
         planned: PlannedTrial,
         lane: usize,
-        worst: Cost,
-        settled: Settled,
+        record: TrialRecord,
+        attempts: Vec<Attempt>,
     ) -> Result<(), RunError> {
         let key = self.key(planned);
-        let price = self.experiment.targets[planned.target as usize].price.as_ref();
-        let (record, attempts) = pricing::priced(key, planned.first_attempt, settled, price);
-        self.budget.settle(worst, pricing::spent_on(&attempts, worst));
         self.plan.mark_done(planned.target, planned.case, planned.repeat);
         self.progress.ended += 1;
         self.progress.failed += u64::from(record.outcome == Outcome::Failed);
@@ -446,6 +512,18 @@ impl Coordinator {
             self.writer.send(Write::Attempt(Box::new(attempt))).await?;
         }
         self.writer.send(Write::Trial(Box::new(record))).await?;
+        Ok(())
+    }
+
+    async fn note_asked(
+        &self,
+        key: TrialKey,
+        hash: Option<RequestHash>,
+        reused: Option<Box<Reusable>>,
+    ) -> Result<(), RunError> {
+        if let Some(hash) = hash {
+            self.writer.send(Write::Asked { key, hash, reused }).await?;
+        }
         Ok(())
     }
 

@@ -6,6 +6,7 @@ mod coordinator;
 mod grading;
 mod plan;
 mod pricing;
+mod steering;
 mod warm_up;
 
 pub use self::{
@@ -13,5 +14,6 @@ pub use self::{
     coordinator::{RunError, RunParts, RunSummary, Shutdown, run},
     grading::{Graded, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
+    steering::follow_controls,
     warm_up::{Entry, Prefix, WarmUp},
 };

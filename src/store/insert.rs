@@ -90,7 +90,7 @@ impl<'connection> Inserts<'connection> {
     /// stays, and what came second is listed among its attempts only.
     #[cfg(test)]
     pub(super) fn trial(&mut self, trial: &TrialRecord) -> rusqlite::Result<()> {
-        self.packed_trial(trial, &super::packed::pack(&trial.answer))
+        self.packed_trial(trial, &super::packed::pack(&trial.answer, None))
     }
 
     /// The same, its answer packed already.
@@ -247,6 +247,10 @@ impl<'connection> Inserts<'connection> {
         )?;
         known.insert(grader, position);
         Ok(position)
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
     }
 
     pub(super) fn status(

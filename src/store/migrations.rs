@@ -5,12 +5,14 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
+    confirmation,
     error::{StoreError, failed_to},
-    schema, schema_life, upkeep,
+    schema, schema_control, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 2] = [schema::VERSION_1, schema_life::STORE_LIFE];
+const STEPS: [&str; 4] =
+    [schema::VERSION_1, schema_life::STORE_LIFE, confirmation::TABLE, schema_control::STEERING_AND_REUSE];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

@@ -2,6 +2,7 @@
 
 mod limits;
 mod pressure;
+mod steering;
 mod stops;
 mod trials;
 
