@@ -44,7 +44,7 @@ fn timeless(mut card: Value) -> Value {
     fn strip(value: &mut Value) {
         match value {
             Value::Object(map) => {
-                for key in ["wall_s", "latency_ms", "queue_wait_ms"] {
+                for key in ["wall_s", "wall_seconds", "latency_ms", "queue_wait_ms", "queues"] {
                     map.remove(key);
                 }
                 map.values_mut().for_each(strip);

@@ -181,6 +181,19 @@ fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>
     Ok(cases)
 }
 
+impl Ready {
+    /// The experiment that this one is a shard of, if it is one.
+    fn whole(&self) -> Result<Option<Experiment>, CliError> {
+        let settings = &self.experiment.settings;
+        if settings.shard.is_none() {
+            return Ok(None);
+        }
+        let prices = self.experiment.targets.iter().map(|target| target.price.clone()).collect();
+        let cases = self.selected.clone();
+        Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
+    }
+}
+
 /// Does `caseload run`.
 pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     let ready = arguments.experiment.read(false)?;
@@ -196,7 +209,10 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     let mut store = Store::open(&ready.store)?;
     early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
-    let estimated = estimate::at_start(&store, &ready.experiment, created.id, false)?;
+    let estimated = match ready.whole()? {
+        Some(whole) => estimate::at_start(&store, &whole, created.id, false)?,
+        None => estimate::at_start(&store, &ready.experiment, created.id, false)?,
+    };
     store.add_estimate(created.id, &estimated)?;
     // The cases end with the run's experiment: the scorecard is made from the store.
     let Ready { experiment, golden, store: path, selected } = ready;

@@ -60,7 +60,8 @@ pub struct TargetRecord {
     pub inside: usize,
 }
 
-/// Holds a run against the estimate made at its start; `None` without one, or while trials are to do.
+/// Holds a run against the estimate made at its start; `None` without one, while trials are to do, or
+/// when the run is a shard.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -69,6 +70,15 @@ pub fn held(store: &Store, run: &RunRow) -> Result<Option<HeldRun>, StoreError> 
         return Ok(None);
     }
     let Some(estimate) = store.estimate_of(run.id)? else { return Ok(None) };
+    let mut cases = 0;
+    store.for_each_case::<StoreError>(run.id, |_| {
+        cases += 1;
+        Ok(())
+    })?;
+    // A shard is estimated as a part of its whole run, and held to it once that is put together.
+    if estimate["cases"].as_u64() != Some(cases) {
+        return Ok(None);
+    }
     let mut targets = vec![];
     for (position, target) in (0_u32..).zip(store.targets(run.id)?) {
         let Some(estimated) = estimate["targets"].get(position as usize) else { continue };
