@@ -30,7 +30,7 @@ fn request() -> Request {
         added: None,
         owner: None,
         source: None,
-        segment: BTreeMap::new(),
+        segment: BTreeMap::new().into(),
         cluster: None,
         weight: 1.0,
         input: Input::Text("?".into()),

@@ -39,7 +39,7 @@ fn cases(count: u32) -> Vec<Case> {
             added: None,
             owner: None,
             source: None,
-            segment: BTreeMap::from([("intent".to_owned(), "billing".to_owned())]),
+            segment: BTreeMap::from([("intent".to_owned(), "billing".to_owned())]).into(),
             cluster: None,
             weight: 1.0,
             input: Input::Text("why was I charged twice? ".repeat(10)),

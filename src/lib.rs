@@ -9,6 +9,7 @@ pub mod report;
 pub mod runner;
 pub mod mock;
 pub mod compare;
+pub mod estimate;
 pub mod config;
 pub mod queue;
 pub mod providers;

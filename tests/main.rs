@@ -5,15 +5,22 @@
 mod application;
 mod architecture;
 mod bad_input;
+mod ci;
 mod caching;
+mod compare;
 mod coverage;
 mod error_rates;
+mod estimate;
+mod field_reports;
+mod live;
 mod money;
 mod readme;
+mod over_time;
 mod runs;
 mod stats_reference;
 mod store_life;
 mod support;
+mod weather;
 
 /// An experiment named `test` over `golden.jsonl` with one target on an OpenAI-compatible server;
 /// `top` stands among the file's own keys.

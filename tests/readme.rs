@@ -81,7 +81,8 @@ fn every_shipped_experiment_is_sound() {
     let project = clone();
     for entry in fs::read_dir("config").unwrap() {
         let path = entry.unwrap().path();
-        if path.file_name().unwrap() != "prices.toml" {
+        // Prices and sign-offs stand beside the experiments and are none.
+        if fs::read_to_string(&path).unwrap().contains("[[target]]") {
             project.caseload(&["check", path.to_str().unwrap(), "--no-keys"]).exits(0);
         }
     }

@@ -5,7 +5,14 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use jiff::{Timestamp, tz::TimeZone};
 
-use super::{compare_case, error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
+use super::{
+    compare_case,
+    compare_forms::{self, Form},
+    error::CliError,
+    exit_status::ExitStatus,
+    output,
+    store_argument::StoreArgument,
+};
 use crate::{
     compare::{
         CompareError, Comparison, Options, Side, SideSource, Verdict, compare, compare_all, read_sides,
@@ -67,6 +74,14 @@ enum Format {
     Text,
     /// For machines
     Json,
+    /// A pull-request comment: the verdict first, the flips folded, below what GitHub takes
+    Markdown,
+    /// JUnit XML: a test case per golden case, regressions as failures
+    Junit,
+    /// A row a case, for spreadsheets; text that one would run begins with '
+    Csv,
+    /// Annotations of a GitHub Actions workflow
+    Github,
 }
 
 impl From<CompareError> for CliError {
@@ -82,7 +97,7 @@ impl From<CompareError> for CliError {
 /// Does `caseload compare`.
 pub(super) fn compare_sides(arguments: &CompareArgs) -> Result<ExitStatus, CliError> {
     let sources = find(&arguments.sides, &arguments.store)?;
-    let options = Options {
+    let mut options = Options {
         allow_grader_change: arguments.allow_grader_change,
         gates: arguments.gates.as_deref().map(config::read_gates).transpose()?,
         confirmed: std::collections::HashMap::new(),
@@ -94,23 +109,45 @@ pub(super) fn compare_sides(arguments: &CompareArgs) -> Result<ExitStatus, CliEr
     }
     let format = if arguments.json { Format::Json } else { arguments.format };
     if let [a, b] = sides.as_slice() {
+        options.confirmed = compare_forms::confirmed(&arguments.store, [a, b])?;
         let comparison = compare(a, b, &options)?;
-        output::data(&printed(&comparison, format, arguments.list))?;
+        let text = match format.form() {
+            Some(form) => compare_forms::written(form, &arguments.store, &sides, &[&comparison])?,
+            None => printed(&comparison, format, arguments.list),
+        };
+        output::data(&text)?;
         return Ok(status(comparison.verdict));
     }
     let matrix = compare_all(&sides, &options)?;
-    output::data(&match format {
-        Format::Text => matrix_text(&matrix),
-        Format::Json => serde_json::to_string_pretty(&matrix).expect("a matrix is plain data"),
+    let rows: Vec<&Comparison> = matrix.rows.iter().map(|row| &row.comparison).collect();
+    output::data(&match format.form() {
+        Some(form) => compare_forms::written(form, &arguments.store, &sides, &rows)?,
+        None if format == Format::Json => {
+            serde_json::to_string_pretty(&matrix).expect("a matrix is plain data")
+        }
+        None => matrix_text(&matrix),
     })?;
     Ok(status(matrix.verdict))
 }
 
-fn printed(comparison: &Comparison, format: Format, list: bool) -> String {
-    match format {
-        Format::Text => comparison_text(comparison, list),
-        Format::Json => serde_json::to_string_pretty(comparison).expect("a comparison is plain data"),
+impl Format {
+    /// The form that others read, if it is one.
+    fn form(self) -> Option<Form> {
+        match self {
+            Self::Text | Self::Json => None,
+            Self::Markdown => Some(Form::Markdown),
+            Self::Junit => Some(Form::Junit),
+            Self::Csv => Some(Form::Csv),
+            Self::Github => Some(Form::Github),
+        }
     }
+}
+
+fn printed(comparison: &Comparison, format: Format, list: bool) -> String {
+    if format == Format::Json {
+        return serde_json::to_string_pretty(comparison).expect("a comparison is plain data");
+    }
+    comparison_text(comparison, list)
 }
 
 /// What the process ends with: what the gates say, never that a run is incomplete.

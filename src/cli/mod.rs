@@ -2,27 +2,38 @@
 
 mod baseline;
 mod check;
+mod count_tokens;
+mod early_stop;
 mod compare;
 mod compare_case;
+mod compare_forms;
+mod confirm;
 mod error;
+mod estimate;
 mod exit_status;
+mod experiment_argument;
 mod export;
+mod flaky;
 mod grade;
 mod help_desk_bot;
 mod init;
 mod output;
+mod pilot;
 mod own_gates;
 mod progress;
+mod rehearse;
 mod resume;
 mod run;
 mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod steer;
 mod store;
 mod store_argument;
 mod stored_experiment;
 mod supervise;
+mod trend;
 
 use std::process::ExitCode;
 
@@ -39,7 +50,7 @@ struct Cli {
 
     /// Tell on stderr what the queues do
     ///
-    /// Once for pauses and stops, twice for every retry. `CASELOAD_LOG` takes a filter such as
+    /// Once for retries, pauses, stops and limits learnt, twice for more. `CASELOAD_LOG` takes a filter such as
     /// `caseload::queue=debug`.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     verbose: u8,
@@ -49,14 +60,25 @@ struct Cli {
 enum Command {
     Init(init::InitArgs),
     Check(check::CheckArgs),
+    Estimate(estimate::EstimateArgs),
+    Pilot(pilot::PilotArgs),
     Run(run::RunArgs),
     Resume(resume::ResumeArgs),
+    Limits(steer::LimitsArgs),
+    /// Start nothing new in a running run until `continue`; what is in flight goes on
+    Pause(steer::SteerArgs),
+    /// Go on with a running run that was paused
+    Continue(steer::SteerArgs),
     Runs(runs::RunsArgs),
     Show(show::ShowArgs),
     Compare(compare::CompareArgs),
     Baseline(baseline::BaselineArgs),
     Grade(grade::GradeArgs),
     Export(export::ExportArgs),
+    Confirm(confirm::ConfirmArgs),
+    Trend(trend::TrendArgs),
+    Flaky(flaky::FlakyArgs),
+    Rehearse(rehearse::RehearseArgs),
     Store(store::StoreArgs),
     ServeMock(serve_mock::ServeMockArgs),
 }
@@ -75,14 +97,23 @@ fn command_line() -> ExitStatus {
     let done = match cli.command {
         Command::Init(arguments) => init::init(&arguments),
         Command::Check(arguments) => check::check(&arguments),
+        Command::Estimate(arguments) => estimate::estimate(&arguments),
+        Command::Pilot(arguments) => pilot::pilot(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Resume(arguments) => resume::resume(&arguments),
+        Command::Limits(arguments) => steer::limits(&arguments),
+        Command::Pause(arguments) => steer::pause(&arguments),
+        Command::Continue(arguments) => steer::go_on(&arguments),
         Command::Runs(arguments) => runs::runs(&arguments),
         Command::Show(arguments) => show::show(&arguments),
         Command::Compare(arguments) => compare::compare_sides(&arguments),
         Command::Baseline(arguments) => baseline::baseline(&arguments),
         Command::Grade(arguments) => grade::grade(&arguments),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Confirm(arguments) => confirm::confirm(&arguments),
+        Command::Trend(arguments) => trend::trend(&arguments),
+        Command::Flaky(arguments) => flaky::flaky(&arguments),
+        Command::Rehearse(arguments) => rehearse::rehearse(&arguments),
         Command::Store(arguments) => store::store(&arguments),
         Command::ServeMock(arguments) => serve_mock::serve_mock(&arguments),
     };

@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio::{sync::mpsc, task::JoinHandle, time};
 
 use crate::{
-    domain::{Cost, Outcome, ProviderName, RunEvent},
+    domain::{Cost, Outcome, ProviderName, QueueControl, RunEvent},
     report::{count, dollars, duration},
 };
 
@@ -33,11 +33,23 @@ pub(super) struct QueueProgress {
     retries: u64,
     failed: u64,
     paused_until: Option<Instant>,
+    /// What the user asks of it, once that is anything.
+    control: Option<QueueControl>,
 }
 
 impl QueueProgress {
     pub(super) fn new(name: ProviderName, total: u64, done: u64) -> Self {
-        Self { name, total, done, ended: 0, in_flight: 0, retries: 0, failed: 0, paused_until: None }
+        Self {
+            name,
+            total,
+            done,
+            ended: 0,
+            in_flight: 0,
+            retries: 0,
+            failed: 0,
+            paused_until: None,
+            control: None,
+        }
     }
 }
 
@@ -76,6 +88,9 @@ impl RunProgress {
                     queue.ended += 1;
                     queue.failed += u64::from(*outcome == Outcome::Failed);
                 });
+            }
+            RunEvent::Steered { provider, control } => {
+                self.with(provider, |queue| queue.control = Some(*control));
             }
             RunEvent::Stopped(_) => {}
         }
@@ -132,6 +147,9 @@ impl QueueProgress {
         }
         if let Some(left) = self.paused_until.and_then(|until| until.checked_duration_since(now)) {
             line.push_str(&format!("  paused {}", duration(left)));
+        }
+        if let Some(control) = self.control.filter(|control| *control != QueueControl::default()) {
+            line.push_str(&format!("  {}", super::steer::asked(&control)));
         }
         line
     }

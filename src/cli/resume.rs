@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     config,
-    domain::{ErrorClass, Outcome, RunStatus},
+    domain::{Cost, ErrorClass, Outcome, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -65,7 +65,13 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     }
     store.set_status(detail.row.id, RunStatus::Running, None)?;
     let claim = store.claim_run(detail.row.id)?;
-    let spent = store.spent(detail.row.id)?;
+    let mut spent = store.spent(detail.row.id)?;
+    // What may have been billed at a cost nobody told counts at its worst, as it did then.
+    for (target, case, attempts) in store.unpriced_attempts(detail.row.id)? {
+        let prompt = experiment.request(target as usize, case as usize, 1).prompt;
+        let worst = experiment.targets[target as usize].worst_case(&prompt).unwrap_or(Cost::ZERO);
+        spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
+    }
     let prepared = Prepared {
         run: detail.row.id,
         name: detail.row.name.clone(),
@@ -77,6 +83,24 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
         store_path: arguments.store.store.clone(),
     };
     session::work(prepared, store, &arguments.screen)
+}
+
+/// The latest run of an experiment, if trials of it are to do and nobody works on it.
+pub(super) fn unfinished(path: &std::path::Path, experiment: &str) -> Result<Option<String>, CliError> {
+    let store = match Store::open_read_only(path) {
+        Ok(store) => store,
+        Err(StoreError::Missing { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let runs = store.list_runs()?;
+    let latest = runs.iter().find(|run| run.experiment == experiment);
+    Ok(latest.filter(|run| run.status != RunStatus::Complete).map(|run| run.name.to_string()))
+}
+
+/// Goes on with the run of that name.
+pub(super) fn go_on(run: &str, store: std::path::PathBuf, screen: &Screen) -> Result<ExitStatus, CliError> {
+    let store = StoreArgument { store };
+    resume(&ResumeArgs { run: run.to_owned(), failed: false, screen: screen.clone(), store })
 }
 
 /// Ends a resume that has nothing to ask: the run stands as it stood, unless its process died before

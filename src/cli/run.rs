@@ -7,13 +7,16 @@ use jiff::{Timestamp, tz::TimeZone};
 use serde_json::json;
 
 use super::{
+    early_stop,
     error::CliError,
+    estimate,
     exit_status::ExitStatus,
+    resume,
     session::{self, Prepared, Screen},
 };
 use crate::{
     config::{self, Experiment, Overrides, Plan, Settings},
-    domain::{Case, CaseId, Cost, Fault, Faults, Shard, Split},
+    domain::{Case, CaseId, Cost, Fault, Faults, Fingerprint, Shard, Split},
     golden::{self, Filter, GoldenSet, Selection},
     grading,
     store::{NewGrader, NewRun, NewTarget, Store},
@@ -29,12 +32,20 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub(super) experiment: ExperimentArgs,
 
+    /// Send nothing; print what `caseload estimate` prints
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Go on with the experiment's latest run (a pilot, say) where that is not done
+    #[arg(long = "continue")]
+    go_on: bool,
+
     #[command(flatten)]
     screen: Screen,
 }
 
 /// An experiment and what to put over it.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(super) struct ExperimentArgs {
     /// The experiment file, such as `config/demo.toml`
     pub(super) experiment: PathBuf,
@@ -79,7 +90,7 @@ pub(super) struct ExperimentArgs {
 
     /// Put the run into this store
     #[arg(long, value_name = "FILE")]
-    store: Option<PathBuf>,
+    pub(super) store: Option<PathBuf>,
 
     /// Override one entry of the experiment file, such as `target.small.max_tokens=256`
     #[arg(long, value_name = "KEY=VALUE")]
@@ -93,7 +104,20 @@ fn parse_split(text: &str) -> Result<Split, String> {
         .ok_or_else(|| "expected tuning, held-out or live".to_owned())
 }
 
+/// What a pilot sets for itself alone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PilotsOwn {
+    pub(super) repeats: Option<u32>,
+    pub(super) max_cost: Option<Cost>,
+}
+
 impl ExperimentArgs {
+    /// The arguments of the whole run, and what its pilot has for itself.
+    pub(super) fn without_pilots_own(&self) -> (Self, PilotsOwn) {
+        let own = PilotsOwn { repeats: self.repeats, max_cost: self.max_cost };
+        (Self { repeats: None, max_cost: None, ..self.clone() }, own)
+    }
+
     fn overrides(&self) -> Overrides {
         Overrides {
             set: self.set.clone(),
@@ -160,15 +184,61 @@ fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>
 /// Does `caseload run`.
 pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     let ready = arguments.experiment.read(false)?;
+    if arguments.dry_run {
+        return estimate::dry_run(ready, arguments.screen.json);
+    }
+    if arguments.go_on
+        && let Some(unfinished) = resume::unfinished(&ready.store, &ready.experiment.settings.name)?
+    {
+        return resume::go_on(&unfinished, ready.store, &arguments.screen);
+    }
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
     let mut store = Store::open(&ready.store)?;
+    early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
-    let prepared = Prepared::new(created, ready.experiment, ready.store);
+    let estimated = estimate::at_start(&store, &ready.experiment, created.id, false)?;
+    store.add_estimate(created.id, &estimated)?;
+    // The cases end with the run's experiment: the scorecard is made from the store.
+    let Ready { experiment, golden, store: path, selected } = ready;
+    drop((golden, selected));
+    let prepared = Prepared::new(created, experiment, path);
     session::work(prepared, store, &arguments.screen)
 }
 
-fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
-    let experiment = &ready.experiment;
+/// Makes the run's rows in the store.
+pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedRun, CliError> {
+    let settings = &ready.experiment.settings;
+    let path = settings.golden.display().to_string();
+    let name =
+        settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let origin = GoldenOrigin {
+        fingerprint: ready.golden.fingerprint,
+        path: &path,
+        name: &name,
+        selected: &ready.selected,
+    };
+    store_run(store, &ready.experiment, origin)
+}
+
+/// Where a run's cases come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GoldenOrigin<'a> {
+    /// The whole golden set's fingerprint.
+    pub(super) fingerprint: Fingerprint,
+    /// Its file.
+    pub(super) path: &'a str,
+    /// Its name.
+    pub(super) name: &'a str,
+    /// The cases that are asked by all shards together.
+    pub(super) selected: &'a [Arc<Case>],
+}
+
+/// Makes the run of an experiment in the store; nothing is asked yet.
+pub(super) fn store_run(
+    store: &mut Store,
+    experiment: &Experiment,
+    golden: GoldenOrigin<'_>,
+) -> Result<crate::store::CreatedRun, CliError> {
     let settings = &experiment.settings;
     let frozen = json!({
         "settings": settings,
@@ -185,20 +255,17 @@ fn create_run(store: &mut Store, ready: &Ready) -> Result<crate::store::CreatedR
         })
         .collect();
     let prices: Vec<_> = experiment.targets.iter().filter_map(|target| target.price.clone()).collect();
-    let path = settings.golden.display().to_string();
-    let name =
-        settings.golden.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let gates = (!settings.gates.is_empty()).then(|| json!(settings.gates));
-    let graders = graders_of(&ready.selected);
-    let places: HashMap<&CaseId, u32> = ready.selected.iter().map(|case| &case.id).zip(0..).collect();
+    let graders = graders_of(golden.selected);
+    let places: HashMap<&CaseId, u32> = golden.selected.iter().map(|case| &case.id).zip(0..).collect();
     let golden_positions: Vec<u32> =
         experiment.cases.iter().map(|planned| places[&planned.case.id]).collect();
     let new = NewRun {
         experiment: &settings.name,
         seed: settings.seed,
-        golden_fingerprint: ready.golden.fingerprint,
-        golden_path: &path,
-        golden_name: &name,
+        golden_fingerprint: golden.fingerprint,
+        golden_path: golden.path,
+        golden_name: golden.name,
         config: &frozen,
         gates: gates.as_ref(),
         graders: &graders,

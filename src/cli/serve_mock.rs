@@ -3,15 +3,17 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
+use jiff::{Timestamp, tz::TimeZone};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 
 use super::{error::CliError, exit_status::ExitStatus, output};
 use crate::{
-    domain::Case,
+    config::PriceTable,
+    domain::{Case, ModelId, Rates},
     golden::{self, CaseDefaults},
-    mock::{self, FaultRates, MockLatency, MockSettings},
-    providers::SimulatedTarget,
+    mock::{self, FaultRates, MockLatency, MockSettings, StreamPace},
+    providers::{SimulatedTarget, simulator::CacheSettings},
 };
 
 /// Serve the simulator over HTTP, speaking Anthropic's and OpenAI's protocols
@@ -68,11 +70,63 @@ pub(super) struct ServeMockArgs {
     #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
     rate_limited_rate: f64,
 
+    /// Let this share of answers fall silent, half of them in the middle
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    stall_rate: f64,
+
+    /// End a silence after this many seconds; without it, it lasts until the client goes away
+    #[arg(long, value_name = "SECONDS")]
+    stall_s: Option<f64>,
+
+    /// Let this share of answers begin late
+    #[arg(long, default_value_t = 0.0, value_parser = share, value_name = "SHARE")]
+    slow_rate: f64,
+
+    /// Begin a late answer this many seconds later
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS")]
+    slow_s: f64,
+
+    /// Begin a streamed answer after this time; without it, after its whole latency
+    #[arg(long, value_name = "MS")]
+    first_token_ms: Option<f64>,
+
+    /// Send the events of a stream this far apart, in milliseconds
+    #[arg(long, default_value_t = 0.0, value_name = "MS")]
+    event_ms: f64,
+
+    /// Cache prompt prefixes; a prefix can be read once the answer that wrote it has begun
+    #[arg(long)]
+    cache: bool,
+
+    /// Count what answers cost in `GET /stats` by the shipped prices of this model
+    #[arg(long, value_name = "MODEL")]
+    priced_as: Option<ModelId>,
+
     /// Allow this many requests a minute; those beyond are answered 429
     #[arg(long, value_name = "N")]
     rpm: Option<f64>,
 
-    /// Let this many seconds' worth of requests come at once
+    /// Allow this many input tokens a minute
+    #[arg(long, value_name = "N")]
+    itpm: Option<f64>,
+
+    /// Allow this many output tokens a minute
+    #[arg(long, value_name = "N")]
+    otpm: Option<f64>,
+
+    /// Allow this many input and output tokens together a minute
+    #[arg(long, value_name = "N")]
+    tpm: Option<f64>,
+
+    /// Debit the most output a request may have when it starts, and give back what it did not use
+    #[arg(long)]
+    output_reserved: bool,
+
+    /// Leave tokens read from the cache out of the limits
+    #[arg(long)]
+    cache_reads_free: bool,
+
+    /// Let this many seconds' worth of each limit come at once
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS")]
     burst_s: f64,
 
@@ -92,7 +146,7 @@ fn share(text: &str) -> Result<f64, String> {
 
 impl ServeMockArgs {
     fn settings(&self) -> Result<MockSettings, CliError> {
-        Ok(MockSettings {
+        let settings = MockSettings {
             seed: self.seed,
             api_key: self.api_key()?,
             latency: MockLatency { mean_ms: self.latency_ms, jitter_ms: self.jitter_ms },
@@ -102,14 +156,40 @@ impl ServeMockArgs {
                 dropped: self.drop_rate,
                 malformed: self.malformed_rate,
                 rate_limited: self.rate_limited_rate,
+                stalled: self.stall_rate,
+                slow: self.slow_rate,
             },
             requests_per_minute: self.rpm,
+            input_tokens_per_minute: self.itpm,
+            output_tokens_per_minute: self.otpm,
+            tokens_per_minute: self.tpm,
+            output_reserved: self.output_reserved,
+            cache_reads_count: !self.cache_reads_free,
+            stall_s: self.stall_s,
+            slow_s: self.slow_s,
+            stream: StreamPace { first_token_ms: self.first_token_ms, event_ms: self.event_ms },
+            price: self.price()?,
             burst_s: self.burst_s,
             whole_seconds: self.whole_seconds,
             bucket_headers: self.bucket_headers,
-            model: SimulatedTarget { skill: self.skill, ..SimulatedTarget::default() },
+            model: SimulatedTarget {
+                skill: self.skill,
+                cache: self.cache.then(CacheSettings::default),
+                ..SimulatedTarget::default()
+            },
             ..MockSettings::default()
-        })
+        };
+        let problems = settings.problems();
+        if problems.is_empty() { Ok(settings) } else { Err(CliError::usage(problems.join("\n"))) }
+    }
+
+    fn price(&self) -> Result<Option<Rates>, CliError> {
+        let Some(model) = &self.priced_as else { return Ok(None) };
+        let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
+        match PriceTable::shipped().find(model, today) {
+            Some(price) => Ok(Some(price.rates)),
+            None => Err(CliError::usage(format!("the shipped price table has no row for `{model}`"))),
+        }
     }
 
     fn api_key(&self) -> Result<Option<SecretString>, CliError> {

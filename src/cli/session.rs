@@ -3,9 +3,11 @@
 use std::{path::PathBuf, sync::Arc};
 
 use clap::Args;
+use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use super::{
+    early_stop,
     error::CliError,
     exit_status::ExitStatus,
     output, own_gates,
@@ -15,6 +17,7 @@ use super::{
 use crate::{
     config::{self, Experiment},
     domain::{Cost, RunId, TrialKey},
+    estimate::record,
     report::{Scorecard, scorecard_text},
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
     store::{CreatedRun, RunClaim, Store, StoreWriter},
@@ -72,26 +75,50 @@ pub(super) fn empty_plan(experiment: &Experiment) -> TrialPlan {
 
 /// Works on the run until it is done or must stop, and prints its scorecard.
 pub(super) fn work(prepared: Prepared, store: Store, screen: &Screen) -> Result<ExitStatus, CliError> {
-    let (run, name, store_path) = (prepared.run, prepared.name.clone(), prepared.store_path.clone());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let summary = runtime.block_on(ask(prepared, store, screen))?;
-    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
-    runtime.shutdown_background();
+    let (name, store_path) = (prepared.name.clone(), prepared.store_path.clone());
+    let (status, summary) = work_on(prepared, store, screen)?;
+    output::note(&next_steps(&name, &summary, &store_path));
+    Ok(status)
+}
+
+/// The same without telling what could be done next.
+pub(super) fn work_on(
+    prepared: Prepared,
+    store: Store,
+    screen: &Screen,
+) -> Result<(ExitStatus, RunSummary), CliError> {
+    let (run, store_path) = (prepared.run, prepared.store_path.clone());
+    let summary = ask_to_the_end(prepared, store, screen)?;
     let store = Store::open_read_only(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
     let gates = own_gates::judge(&store, run, screen.json)?;
     for reason in &summary.stops {
         output::note(&format!("stopped: {reason}"));
     }
-    output::note(&next_steps(&name, &summary, &store_path));
-    Ok(own_gates::worse(ExitStatus::of_run(summary.status), gates))
+    Ok((own_gates::worse(ExitStatus::of_run(summary.status), gates), summary))
+}
+
+/// Works on the run until it is done or must stop, and prints nothing but its progress.
+pub(super) fn ask_to_the_end(
+    prepared: Prepared,
+    store: Store,
+    screen: &Screen,
+) -> Result<RunSummary, CliError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let summary = runtime.block_on(ask(prepared, store, screen))?;
+    // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
+    runtime.shutdown_background();
+    Ok(summary)
 }
 
 /// Prints a run's scorecard to stdout.
 pub(super) fn print_scorecard(store: &Store, run: i64, json: bool) -> Result<(), CliError> {
-    let card = Scorecard::read(store, &store.run_detail(run)?)?;
+    let detail = store.run_detail(run)?;
+    let card = Scorecard::read(store, &detail)?;
     let text = if json {
-        serde_json::to_string_pretty(&card).expect("a scorecard is plain data")
+        let mut whole = serde_json::to_value(&card).expect("a scorecard is plain data");
+        whole["estimated_against_real"] = json!(record::held(store, &detail.row)?);
+        serde_json::to_string_pretty(&whole).expect("a scorecard is plain data")
     } else {
         scorecard_text(&card)
     };
@@ -103,13 +130,23 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     let (committed, committed_receiver) = mpsc::unbounded_channel::<Vec<TrialKey>>();
     let queues = config::connect(&prepared.experiment, &events)?;
     let display = progress::show(queue_progress(&prepared), event_receiver, screen.quiet || screen.json);
+    let early_stop = early_stop::of(&store, prepared.run, &prepared.experiment, &prepared.plan)?;
+    store.clear_controls(prepared.run)?;
+    let named = prepared.experiment.settings.providers.iter().zip(&queues);
+    let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));
+    let controls = Store::open_read_only(store.path())?;
+    tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
+    let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
+    let earlier = reuses.then(|| Store::open_read_only(store.path())).transpose()?;
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,
         experiment: Arc::new(prepared.experiment),
         plan: prepared.plan,
         queues,
+        early_stop,
         spent: prepared.spent,
+        earlier,
         failed: prepared.failed,
         writer,
         committed: committed_receiver,

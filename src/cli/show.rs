@@ -10,7 +10,7 @@ use super::{
     store_argument::{StoreArgument, find_run},
 };
 use crate::{
-    domain::{AttemptEnd, CaseId, Retrieved, Verdict, nearest},
+    domain::{AnswerSource, AttemptEnd, CaseId, Retrieved, Verdict, nearest},
     report::{milliseconds, visible},
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
@@ -55,6 +55,7 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<ExitStatus, CliError> {
     } else {
         print_scorecard(&store, detail.row.id, arguments.json)?;
         if !arguments.json {
+            super::estimate::print_account(&store, &detail)?;
             output::note(&next_steps(&detail, &arguments.store.flag()));
         }
     }
@@ -193,6 +194,9 @@ fn trial_text(
     if let Some(verdict) = trial.verdict {
         text.push_str(&format!(" · {}", verdict.as_str()));
     }
+    if record.source == AnswerSource::Cache {
+        text.push_str(" · answer of an earlier run");
+    }
     if let Some(latency) = record.latency_ms {
         text.push_str(&format!(" · {}", milliseconds(latency)));
     }
@@ -281,6 +285,7 @@ fn trial_json(
         "target": target,
         "repeat": record.key.repeat,
         "outcome": record.outcome,
+        "source": record.source,
         "verdict": trial.verdict,
         "answer": trial.answer_kept.then_some(&record.answer),
         "retrieved": record.retrieved,

@@ -145,7 +145,8 @@ impl Side {
                 .filter(|(_, count)| count.measured > 0)
                 .map(|(position, count)| (position, [count.passes, count.measured]))
                 .collect(),
-            cost_usd: case.cost_usd,
+            // To the picodollar: what is finer is the rounding of a mean.
+            cost_usd: case.cost_usd.map(|usd| (usd * 1e12).round() / 1e12),
             input_tokens: case.input_tokens,
             output_tokens: case.output_tokens,
             latency_ms: case.latency_ms.map(|latency| (latency * 10.0).round() / 10.0),

@@ -323,5 +323,5 @@ fn bare_points(share: f64) -> String {
 
 /// A share as points with its sign: `+2.7 points`.
 pub(super) fn signed_points(share: f64) -> String {
-    format!("{:+.1} points", share * 100.0)
+    format!("{:+.1} points", share * 100.0).replace('-', "−")
 }

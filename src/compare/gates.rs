@@ -452,7 +452,7 @@ impl Paired<'_> {
                 would_decide: Some("a `[[price]]` row for the model".to_owned()),
             };
         };
-        let sign = |share: f64| format!("{:+.1} %", share * 100.0);
+        let sign = |share: f64| format!("{:+.1} %", share * 100.0).replace('-', "−");
         judged(
             holds(increase <= most + 1e-12),
             format!("an answer costs {}, at most {} allowed", sign(increase), sign(most)),

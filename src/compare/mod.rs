@@ -3,37 +3,50 @@
 //! A [`Side`] is one target of one run, read from the store or from a committed baseline. Two sides
 //! are paired over the cases that are the same on both, and a [`Comparison`] says what that shows:
 //! data only, in the shape of the JSON output. How it reads on a screen is decided in `report`.
+//! A [`History`] is one target over many runs: [`trend_target`] and [`flaky_target`] look at that.
 //!
 //! A is the baseline, B the candidate; every difference is B − A, in fractions.
 
+mod answers;
 mod baseline;
 mod between;
+mod case_change;
 mod comparison;
+mod confirm;
 mod cost;
 mod difference;
 mod error;
+mod flaky;
 mod flips;
 mod gates;
+mod history;
 mod latency;
 mod pairing;
 mod read;
 mod resolve;
 mod side;
 mod sign_offs;
+mod trend;
 
 #[cfg(test)]
 mod tests;
 
 pub use self::{
+    answers::{FlipAnswers, flip_answers},
     between::{Options, common_cases, compare, compare_all, frozen_gates},
+    case_change::{CaseChange, side_by_side},
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
         GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,
         SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
     },
+    confirm::{ConfirmedFlip, Flipped, FreshCase, confirmed_flips, judge_fresh},
     error::CompareError,
+    flaky::{FlakyCase, FlakyLedger, FlakyTarget, Steadiness, flaky_target},
     gates::judge_side,
+    history::{CaseCounts, History, HistoryCase, HistoryRun},
     resolve::{DEFAULT_BASELINE, SideSource, read_sides},
     side::{Count, Percentiles, Side, SideCase, SideGrader, SideTotals},
     sign_offs::SignOff,
+    trend::{Change, ChangeKind, ChangePoint, Share, TrendRun, TrendTarget, trend_target},
 };

@@ -164,7 +164,7 @@ fn a_gate_that_missing_trials_could_turn_cannot_tell() {
     let whole: Vec<(u32, u32)> = (0..200).map(|at| (if at % 10 == 0 { 0 } else { 3 }, 3)).collect();
     // Every tenth case has no trial: 10 % of all trials were not measured.
     let holed: Vec<(u32, u32)> =
-        (0..200).map(|at| if at % 10 == 5 { (0, 0) } else { whole[at as usize] }).collect();
+        whole.iter().enumerate().map(|(at, counts)| if at % 10 == 5 { (0, 0) } else { *counts }).collect();
     let comparison = compare(&side("a", 3, &whole), &side("b", 3, &holed), &options(gates.clone())).unwrap();
     assert_eq!(comparison.verdict, Verdict::CannotTell);
     for name in ["non_inferiority_margin", "min_pass_rate"] {

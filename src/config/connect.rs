@@ -6,7 +6,7 @@ use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    application,
+    account, application,
     experiment::Experiment,
     settings::{ProviderKind, ProviderSettings},
 };
@@ -38,6 +38,9 @@ pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
 ///
 /// # Errors
 /// A key is not set, or a client cannot be built.
+///
+/// # Panics
+/// Outside of tokio, where an account is shared with other processes.
 pub fn connect(
     experiment: &Experiment,
     events: &UnboundedSender<RunEvent>,
@@ -52,7 +55,11 @@ pub fn connect(
                 let seed = experiment.settings.seed;
                 let queue = application::queue_settings(settings);
                 let queue = ProviderQueue::new(name, provider, queue, seed, events.clone());
-                queues.push(Arc::new(queue));
+                let queue = Arc::new(queue);
+                if settings.kind.is_remote() && settings.queue.limits.shared {
+                    queue.share_account(account::folder(settings, key(settings).as_ref()));
+                }
+                queues.push(queue);
             }
             Err(message) => {
                 let place = format!("`provider.{}`", settings.name);
@@ -90,6 +97,15 @@ fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> 
             }))
         }
     })
+}
+
+/// How an account with Anthropic is reached.
+///
+/// # Errors
+/// Its key is not set.
+pub fn anthropic_settings(settings: &ProviderSettings) -> Result<AnthropicSettings, String> {
+    let key = key(settings).ok_or("an Anthropic account needs `api_key_env`")?;
+    Ok(AnthropicSettings { http: http(settings), key })
 }
 
 fn http(settings: &ProviderSettings) -> HttpSettings {

@@ -105,6 +105,11 @@ impl Experiment {
         }
     }
 
+    /// The rendered prompt of a case.
+    pub fn prompt(&self, target: usize, case: usize) -> Prompt {
+        self.targets[target].prompt(&self.cases[case].case)
+    }
+
     fn check_recordings(&self, whole: Option<&GoldenSet>, faults: &mut Faults) {
         let selected = || self.cases.iter().map(|planned| planned.case.id.clone());
         let known: HashSet<CaseId> = match whole {
@@ -170,6 +175,11 @@ impl Target {
     pub fn demand(&self, prompt: &Prompt) -> TokenDemand {
         let output = self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS);
         TokenDemand { input: estimate_input_tokens(prompt), output: u64::from(output) }
+    }
+
+    /// The most output tokens that an answer may have.
+    pub fn output_limit(&self) -> u32 {
+        self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS)
     }
 
     /// The most that one attempt with this prompt can cost: a token has at least one byte.

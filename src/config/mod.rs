@@ -1,5 +1,6 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
+mod account;
 mod application;
 mod cached_parts;
 mod connect;
@@ -8,13 +9,15 @@ mod experiment;
 mod gates;
 mod prices;
 mod prompt;
+mod request_hash;
 mod prompt_cache;
 mod settings;
+mod stop;
 mod written;
 
 pub use self::{
     cached_parts::CachedParts,
-    connect::{connect, missing_keys},
+    connect::{anthropic_settings, connect, missing_keys},
     document::Document,
     experiment::{Experiment, PlannedCase, Target},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
@@ -24,4 +27,5 @@ pub use self::{
         DEFAULT_STORE, Overrides, Plan, ProviderKind, ProviderSettings, STORE_VARIABLE, Settings,
         TargetSettings, read,
     },
+    stop::{StopGate, StopSettings},
 };

@@ -164,7 +164,7 @@ mod tests {
             added: None,
             owner: None,
             source: None,
-            segment: [("intent".to_owned(), "billing".to_owned())].into(),
+            segment: std::sync::Arc::new([("intent".to_owned(), "billing".to_owned())].into()),
             cluster: None,
             weight: 1.0,
             input,

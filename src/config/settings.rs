@@ -18,6 +18,7 @@ use super::{
     gates::{self, Gates},
     prices::{self, PriceTable},
     prompt_cache,
+    stop::StopSettings,
     written::{WrittenExperiment, WrittenGrader, WrittenPrompt, WrittenProvider, WrittenTarget},
 };
 use crate::{
@@ -148,6 +149,9 @@ pub struct TargetSettings {
     pub outputs: Option<PathBuf>,
     /// How the simulator plays it.
     pub simulate: SimulatedTarget,
+    /// Whether answers of earlier runs to identical requests are used again.
+    #[serde(default)]
+    pub reuse: bool,
 }
 
 /// A whole experiment as it is meant.
@@ -171,6 +175,9 @@ pub struct Settings {
     pub max_cost: Option<Cost>,
     /// Which cases of the set are asked.
     pub selection: Selection,
+    /// When the run may end before all trials are done.
+    #[serde(default)]
+    pub stop: Option<StopSettings>,
     /// The only part of the selected cases that is asked; `None`: all of them.
     #[serde(default)]
     pub shard: Option<Shard>,
@@ -263,6 +270,21 @@ pub fn read(file: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Fau
     reading.plan(written, today)
 }
 
+/// A path that stands in `file`, relative to the file itself.
+pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or_else(|| Path::new(""));
+    folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
+        // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
+        let plain = whole.file_name().is_some();
+        if part == std::path::Component::ParentDir && plain {
+            whole.pop();
+        } else {
+            whole.push(part);
+        }
+        whole
+    })
+}
+
 /// The reading of one file: collects faults while it resolves.
 pub(super) struct Reading<'a> {
     document: &'a Document,
@@ -288,6 +310,7 @@ impl Reading<'_> {
             named_graders,
             max_cost: self.max_cost(written.max_cost_usd),
             selection: self.overrides.selection.clone(),
+            stop: written.stop.clone(),
             shard: self.overrides.shard,
             store_answers: written.store_answers.unwrap_or_default(),
             targets,
@@ -298,6 +321,9 @@ impl Reading<'_> {
         let prices: Vec<Option<Price>> =
             settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();
         self.check_budget(&settings, &prices);
+        if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
+            self.fault("stop.margin", message);
+        }
         let store = self.store(written.store);
         self.faults.none_or(Plan { settings, prices, store })
     }
@@ -314,17 +340,7 @@ impl Reading<'_> {
 
     /// A path of the file, relative to the file itself.
     pub(super) fn beside(&self, path: &Path) -> PathBuf {
-        let folder = self.document.file().parent().unwrap_or_else(|| Path::new(""));
-        folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
-            // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
-            let plain = whole.file_name().is_some();
-            if part == std::path::Component::ParentDir && plain {
-                whole.pop();
-            } else {
-                whole.push(part);
-            }
-            whole
-        })
+        beside(self.document.file(), path)
     }
 
     fn name(&mut self, name: Option<&str>) -> String {
@@ -563,6 +579,7 @@ impl Reading<'_> {
             limits: written.limits.clone().unwrap_or_default(),
             retry: written.retry.unwrap_or_default(),
             attempt_timeout_s: written.timeouts.attempt_s.unwrap_or(defaults.attempt_timeout_s),
+            trial_timeout_s: written.timeouts.trial_s,
             ..defaults
         };
         for message in queue.faults() {
@@ -673,6 +690,7 @@ impl Reading<'_> {
             user: self.template(&place, own_prompt, &experiment.prompt, "user"),
             outputs,
             simulate: written.simulate.clone().unwrap_or_default(),
+            reuse: written.reuse.or(experiment.reuse).unwrap_or(false),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind};
+use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind, stop::StopSettings};
 use crate::{
     domain::{AnswerKeeping, PassIf},
     providers::{AnswerPointers, ExecMode, ExitCodes, HttpMethod, MaxTokensField, SimulatedTarget},
@@ -25,8 +25,10 @@ pub(super) struct WrittenExperiment {
     pub(super) max_cost_usd: Option<f64>,
     pub(super) retrieval_k: Option<u32>,
     pub(super) store: Option<PathBuf>,
+    pub(super) reuse: Option<bool>,
     pub(super) store_answers: Option<AnswerKeeping>,
     pub(super) prices: Option<PathBuf>,
+    pub(super) stop: Option<StopSettings>,
     #[serde(default)]
     pub(super) prompt: WrittenPrompt,
     #[serde(default)]
@@ -77,6 +79,7 @@ pub(super) struct WrittenTarget {
     pub(super) extra: Map<String, Value>,
     pub(super) outputs: Option<PathBuf>,
     pub(super) simulate: Option<SimulatedTarget>,
+    pub(super) reuse: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -130,5 +133,6 @@ pub(super) enum WrittenHeader {
 pub(super) struct WrittenTimeouts {
     pub(super) connect_s: Option<f64>,
     pub(super) attempt_s: Option<f64>,
+    pub(super) trial_s: Option<f64>,
     pub(super) idle_s: Option<f64>,
 }

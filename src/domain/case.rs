@@ -1,6 +1,9 @@
 //! A case: one line of a golden set.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -68,8 +71,8 @@ pub struct Case {
     pub owner: Option<String>,
     /// Where it came from.
     pub source: Option<Box<Source>>,
-    /// Named slices it belongs to.
-    pub segment: BTreeMap<String, String>,
+    /// Named slices it belongs to; shared by cases that have the same.
+    pub segment: Arc<BTreeMap<String, String>>,
     /// What it shares with other cases; `None`: it is a cluster of its own.
     pub cluster: Option<String>,
     /// Its weight in the weighted mean; finite and not negative.
@@ -93,6 +96,23 @@ pub struct Case {
     /// Hash over what can change its result: input, context, expected, graders, `pass_if`, cluster
     /// and weight.
     pub fingerprint: Fingerprint,
+}
+
+/// Segments of many cases, each different map kept once: a map of three short texts takes as much
+/// memory as all the rest of a small case.
+#[derive(Debug, Default)]
+pub struct SharedSegments(HashSet<Arc<BTreeMap<String, String>>>);
+
+impl SharedSegments {
+    /// The map that equals `segment`.
+    pub fn share(&mut self, segment: BTreeMap<String, String>) -> Arc<BTreeMap<String, String>> {
+        if let Some(known) = self.0.get(&segment) {
+            return Arc::clone(known);
+        }
+        let segment = Arc::new(segment);
+        self.0.insert(Arc::clone(&segment));
+        segment
+    }
 }
 
 impl Case {

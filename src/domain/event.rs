@@ -2,7 +2,9 @@
 
 use std::{fmt, time::Duration};
 
-use super::{Cost, Failure, Outcome, ProviderName, TargetName};
+use jiff::{Timestamp, tz::TimeZone};
+
+use super::{Cost, Failure, Outcome, ProviderName, QueueControl, TargetName, UnixMillis};
 
 /// Why a queue, a target or a whole run stopped before its trials were done.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +38,8 @@ pub enum StopReason {
         provider: ProviderName,
         /// How long it asks to wait.
         wait: Duration,
+        /// When it could go on.
+        until: UnixMillis,
     },
     /// The next trial could pass the budget.
     Budget {
@@ -43,6 +47,11 @@ pub enum StopReason {
         spent: Cost,
         /// What may be spent.
         limit: Cost,
+    },
+    /// Every comparison of the run is decided.
+    Decided {
+        /// How, in one sentence a candidate, and what it saved.
+        summary: String,
     },
     /// The user asked to stop.
     Interrupted,
@@ -60,16 +69,29 @@ impl fmt::Display for StopReason {
                 out,
                 "provider `{provider}` failed {failures} times in a row without one success; the last time: {failure}"
             ),
-            Self::WaitTooLong { provider, wait } => write!(
+            Self::WaitTooLong { provider, wait, until } => write!(
                 out,
-                "provider `{provider}` asks to wait {} s, longer than a queue sleeps",
-                wait.as_secs()
+                "provider `{provider}` asks to wait {} s, longer than a queue sleeps; it could go on at {}",
+                wait.as_secs(),
+                local_time(*until)
             ),
             Self::Budget { spent, limit } => {
                 write!(out, "the next trial could pass the budget: ${spent} of ${limit} are spent")
             }
+            Self::Decided { summary } => write!(out, "decided early: {summary}"),
             Self::Interrupted => out.write_str("interrupted"),
         }
+    }
+}
+
+/// An instant on the clock of whoever reads it.
+fn local_time(at: UnixMillis) -> String {
+    match Timestamp::from_millisecond(at.0) {
+        Ok(instant) => {
+            let there = TimeZone::system().to_datetime(instant);
+            format!("{} (local time)", there.strftime("%Y-%m-%d %H:%M:%S"))
+        }
+        Err(_) => "the end of the year 9999 or later".to_owned(),
     }
 }
 
@@ -105,6 +127,13 @@ pub enum RunEvent {
         outcome: Outcome,
         /// What it cost, if that is known.
         cost: Option<Cost>,
+    },
+    /// The user steers a queue while it runs.
+    Steered {
+        /// The queue.
+        provider: ProviderName,
+        /// What holds from now on.
+        control: QueueControl,
     },
     /// A trial went back to pending since its queue or target stopped.
     Returned {

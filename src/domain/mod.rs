@@ -19,6 +19,7 @@ mod money;
 mod outcome;
 mod pass_if;
 mod price;
+mod queue_control;
 mod prompt_cache;
 mod request;
 mod retrieved;
@@ -33,7 +34,7 @@ pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
-    case::{Case, Examples, Source, Split},
+    case::{Case, Examples, SharedSegments, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
     fault::{Fault, Faults, nearest},
@@ -46,6 +47,7 @@ pub use self::{
     pass_if::PassIf,
     price::{Price, Rates, Tier},
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
+    queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     request::{Parameters, Prompt, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},

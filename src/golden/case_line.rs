@@ -14,7 +14,7 @@ use super::{
     id::{comparable, read_id},
     written::{FIELDS, NAMES_ELSEWHERE, Strict, WrittenLine},
 };
-use crate::domain::{Case, CaseId, Fault, Fingerprint, Input, PassIf, nearest};
+use crate::domain::{Case, CaseId, Fault, Fingerprint, Input, PassIf, SharedSegments, nearest};
 
 /// One line while it is read.
 pub(super) struct LineReader<'a> {
@@ -99,7 +99,12 @@ impl LineReader<'_> {
     }
 
     /// Everything but the id, which is put in when the rest is right.
-    pub(super) fn read_case(&mut self, written: &WrittenLine<'_>, defaults: &CaseDefaults) -> Option<Case> {
+    pub(super) fn read_case(
+        &mut self,
+        written: &WrittenLine<'_>,
+        defaults: &CaseDefaults,
+        segments: &mut SharedSegments,
+    ) -> Option<Case> {
         let mut case = Case {
             id: CaseId::from(""),
             split: None,
@@ -133,7 +138,7 @@ impl LineReader<'_> {
                 "added" => case.added = read_text(name, value, told),
                 "owner" => case.owner = read_text(name, value, told),
                 "source" => case.source = read_source(value, told),
-                "segment" => case.segment = read_segment(value, told),
+                "segment" => case.segment = segments.share(read_segment(value, told)),
                 "cluster" => case.cluster = read_text(name, value, told),
                 "weight" => case.weight = read_weight(&value, told),
                 "input" => input = read_input(value, told),

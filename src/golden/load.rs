@@ -15,7 +15,7 @@ use super::{
     lines::{Lines, NotText},
     written::WrittenLine,
 };
-use crate::domain::{Case, CaseId, Fault, Faults};
+use crate::domain::{Case, CaseId, Fault, Faults, SharedSegments};
 
 /// Reads the golden set at `path`, line by line.
 ///
@@ -101,12 +101,21 @@ struct Building<'a> {
     lines: Vec<usize>,
     /// Every id in comparable form: the line it was first used on, and how it was written there.
     ids: HashMap<String, (usize, CaseId)>,
+    segments: SharedSegments,
     faults: Vec<Fault>,
 }
 
 impl<'a> Building<'a> {
     fn new(path: &'a Path, defaults: &'a CaseDefaults) -> Self {
-        Self { path, defaults, cases: vec![], lines: vec![], ids: HashMap::new(), faults: vec![] }
+        Self {
+            path,
+            defaults,
+            cases: vec![],
+            lines: vec![],
+            ids: HashMap::new(),
+            segments: SharedSegments::default(),
+            faults: vec![],
+        }
     }
 
     /// Whether nothing but blank lines has been seen.
@@ -138,7 +147,7 @@ impl<'a> Building<'a> {
         let mut line = LineReader { path: self.path, number, text, id: None, faults: &mut self.faults };
         line.check_names(&written);
         let id = line.read_id(&written, &mut self.ids);
-        let case = line.read_case(&written, self.defaults);
+        let case = line.read_case(&written, self.defaults, &mut self.segments);
         if let (Some(id), Some(mut case)) = (id, case)
             && self.faults.len() == faults_before
         {

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::exchange::{Answer, Piece, Problem, Question, prefixes, quoted, request_id};
-use crate::domain::Outcome;
+use super::exchange::{Answer, Piece, Problem, Question, StreamOptions, prefixes, quoted, request_id};
+use crate::domain::{LimitDimension, Outcome, Usage};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -81,9 +81,6 @@ pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Proble
     let model = body.model.ok_or_else(|| required("model"))?.into_owned();
     let max_tokens = body.max_tokens.ok_or_else(|| required("max_tokens"))?;
     let messages = body.messages.ok_or_else(|| required("messages"))?;
-    if body.stream {
-        return Err(Problem::Request("stream: this mock server does not stream".to_owned()));
-    }
     if messages.is_empty() {
         return Err(Problem::Request("messages: at least one message is required".to_owned()));
     }
@@ -114,12 +111,14 @@ pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Proble
         prompt_chars: body.system.iter().map(Content::chars).sum::<usize>()
             + messages.iter().map(|turn| turn.content.chars()).sum::<usize>(),
         for_one_hour,
+        stream: body.stream.then_some(StreamOptions { with_usage: true }),
         model,
     })
 }
 
-pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
-    let (stop_reason, details) = match answer.outcome {
+/// The stop reason and its details, as JSON.
+pub(super) fn stop(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
         Outcome::Truncated => ("max_tokens", "null"),
         // This API has no filter of its own: what is withheld is a refusal without text.
         Outcome::Refused | Outcome::Filtered => (
@@ -127,32 +126,45 @@ pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
             r#"{"type":"refusal","category":"general_harms","explanation":"The request was declined by policy."}"#,
         ),
         Outcome::Answered | Outcome::Failed | Outcome::Cancelled => ("end_turn", "null"),
-    };
+    }
+}
+
+/// The tokens, as JSON; `output` of them so far.
+pub(super) fn usage(usage: &Usage, output: u64) -> String {
+    format!(
+        concat!(
+            r#"{{"input_tokens":{input},"cache_creation_input_tokens":{written},"#,
+            r#""cache_read_input_tokens":{read},"cache_creation":{{"ephemeral_5m_input_tokens":{written_5m},"#,
+            r#""ephemeral_1h_input_tokens":{written_1h}}},"output_tokens":{output},"service_tier":"standard"}}"#,
+        ),
+        input = usage.input_uncached,
+        written = usage.cache_writes(),
+        read = usage.cache_read,
+        written_5m = usage.cache_write_5m,
+        written_1h = usage.cache_write_1h,
+        output = output,
+    )
+}
+
+pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
+    let (stop_reason, details) = stop(answer.outcome);
     let content = if answer.text.is_empty() {
         "[]".to_owned()
     } else {
         format!(r#"[{{"type":"text","text":{}}}]"#, quoted(answer.text))
     };
-    let usage = &answer.usage;
     format!(
         concat!(
             r#"{{"id":"msg_mock{number:010}","type":"message","role":"assistant","model":{model},"#,
             r#""content":{content},"stop_reason":"{stop_reason}","stop_sequence":null,"stop_details":{details},"#,
-            r#""usage":{{"input_tokens":{input},"cache_creation_input_tokens":{written},"#,
-            r#""cache_read_input_tokens":{read},"cache_creation":{{"ephemeral_5m_input_tokens":{written_5m},"#,
-            r#""ephemeral_1h_input_tokens":{written_1h}}},"output_tokens":{output},"service_tier":"standard"}}}}"#,
+            r#""usage":{usage}}}"#,
         ),
         number = answer.number,
         model = quoted(answer.model),
         content = content,
         stop_reason = stop_reason,
         details = details,
-        input = usage.input_uncached,
-        written = usage.cache_writes(),
-        read = usage.cache_read,
-        written_5m = usage.cache_write_5m,
-        written_1h = usage.cache_write_1h,
-        output = usage.output,
+        usage = usage(&answer.usage, answer.usage.output),
     )
     .into_bytes()
 }
@@ -162,11 +174,7 @@ pub(super) fn failure(problem: &Problem, number: u64) -> (u16, Vec<u8>) {
         Problem::Key => (401, "authentication_error", "invalid x-api-key"),
         Problem::Request(message) => (400, "invalid_request_error", message.as_str()),
         Problem::TooLarge => (413, "request_too_large", "Request exceeds the maximum size"),
-        Problem::RateLimit => (
-            429,
-            "rate_limit_error",
-            "This request would exceed the rate limit of your organization: requests per minute.",
-        ),
+        Problem::RateLimit(dimension) => (429, "rate_limit_error", limit_message(*dimension)),
         Problem::Server => (500, "api_error", "Internal server error"),
         Problem::Overloaded => (529, "overloaded_error", "Overloaded"),
     };
@@ -176,6 +184,23 @@ pub(super) fn failure(problem: &Problem, number: u64) -> (u16, Vec<u8>) {
         request_id(number),
     );
     (status, body.into_bytes())
+}
+
+fn limit_message(dimension: LimitDimension) -> &'static str {
+    match dimension {
+        LimitDimension::Requests => {
+            "This request would exceed the rate limit of your organization: requests per minute."
+        }
+        LimitDimension::InputTokens => {
+            "This request would exceed the rate limit of your organization: input tokens per minute."
+        }
+        LimitDimension::OutputTokens => {
+            "This request would exceed the rate limit of your organization: output tokens per minute."
+        }
+        LimitDimension::Tokens => {
+            "This request would exceed the rate limit of your organization: tokens per minute."
+        }
+    }
 }
 
 #[cfg(test)]
@@ -222,10 +247,6 @@ mod tests {
             (
                 json!({"model": "m", "max_tokens": 1, "messages": []}),
                 "messages: at least one message is required",
-            ),
-            (
-                json!({"model": "m", "max_tokens": 1, "messages": turn, "stream": true}),
-                "stream: this mock server does not stream",
             ),
         ] {
             assert_eq!(read(body), Err(Problem::Request(message.to_owned())));

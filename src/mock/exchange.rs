@@ -2,8 +2,8 @@
 
 use axum::http::StatusCode;
 
-use super::{anthropic, openai};
-use crate::domain::{Outcome, Usage};
+use super::{anthropic, events, openai};
+use crate::domain::{LimitDimension, Outcome, Usage};
 
 /// The protocols that the mock server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,15 @@ pub(super) struct Question {
     pub(super) prefixes: Vec<Prefix>,
     /// What is written to the cache is kept for an hour, not for five minutes.
     pub(super) for_one_hour: bool,
+    /// How the answer is to come, if not in one piece.
+    pub(super) stream: Option<StreamOptions>,
+}
+
+/// What a streamed answer is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StreamOptions {
+    /// The tokens, in an event of their own where the dialect sends them only on request.
+    pub(super) with_usage: bool,
 }
 
 /// The beginning of a prompt.
@@ -92,8 +101,8 @@ pub(super) enum Problem {
     Request(String),
     /// More bytes than are read.
     TooLarge,
-    /// A limit of requests a minute.
-    RateLimit,
+    /// A limit a minute is reached.
+    RateLimit(LimitDimension),
     /// The server fails.
     Server,
     /// The server has no capacity.
@@ -114,6 +123,24 @@ impl Dialect {
         match self {
             Self::Anthropic => anthropic::success(answer),
             Self::OpenAi => openai::success(answer),
+        }
+    }
+
+    /// The events of an answer that is streamed.
+    pub(super) fn events(self, answer: &Answer<'_>, options: StreamOptions) -> Vec<String> {
+        match self {
+            Self::Anthropic => events::anthropic(answer),
+            Self::OpenAi => events::openai(answer, options.with_usage),
+        }
+    }
+
+    /// The event by which an error ends a stream that has begun.
+    pub(super) fn error_event(self, problem: &Problem, number: u64) -> String {
+        let (_, body) = self.failure(problem, number);
+        let body = String::from_utf8(body).expect("errors are written as text");
+        match self {
+            Self::Anthropic => format!("event: error\ndata: {body}\n\n"),
+            Self::OpenAi => format!("data: {body}\n\n"),
         }
     }
 

@@ -21,6 +21,10 @@ pub(super) enum Fault {
     /// A proxy's page comes in its place.
     Html,
     RateLimited,
+    /// Nothing more comes, for a time or for ever.
+    Stalled,
+    /// The answer begins late.
+    Slow,
 }
 
 /// What was drawn for one request.
@@ -28,33 +32,37 @@ pub(super) enum Fault {
 pub(super) struct Fate {
     pub(super) fault: Option<Fault>,
     pub(super) latency: Duration,
+    /// The fault strikes before the answer begins, not in its middle.
+    pub(super) at_start: bool,
 }
 
 /// Draws for the request whose body has the hash `body` and came `earlier` times before.
 pub(super) fn draw(seed: u64, rates: &FaultRates, latency: &MockLatency, body: u64, earlier: u32) -> Fate {
     let calm = *rates == FaultRates::default();
     if calm && latency.mean_ms <= 0.0 {
-        return Fate { fault: None, latency: Duration::ZERO };
+        return Fate { fault: None, latency: Duration::ZERO, at_start: true };
     }
     let mut draw = generator(seed, &[b"fate", &body.to_le_bytes(), &earlier.to_le_bytes()]);
     let milliseconds = latency.mean_ms + latency.jitter_ms * draw.random_range(-1.0..=1.0);
     let latency = Duration::try_from_secs_f64(milliseconds.max(0.0) / 1e3).unwrap_or(Duration::MAX);
-    let (mut fate, first_half) = (draw.random::<f64>(), draw.random::<bool>());
+    let (mut fate, at_start) = (draw.random::<f64>(), draw.random::<bool>());
     let faults = [
         (rates.server_error, Fault::ServerError),
         (rates.overloaded, Fault::Overloaded),
         // The head of an answer is well above 100 bytes, so that 100 break it in the middle.
-        (rates.dropped, Fault::Dropped { after: if first_half { 0 } else { 100 } }),
-        (rates.malformed, if first_half { Fault::Half } else { Fault::Html }),
+        (rates.dropped, Fault::Dropped { after: if at_start { 0 } else { 100 } }),
+        (rates.malformed, if at_start { Fault::Half } else { Fault::Html }),
         (rates.rate_limited, Fault::RateLimited),
+        (rates.stalled, Fault::Stalled),
+        (rates.slow, Fault::Slow),
     ];
     for (rate, fault) in faults {
         if fate < rate {
-            return Fate { fault: Some(fault), latency };
+            return Fate { fault: Some(fault), latency, at_start };
         }
         fate -= rate;
     }
-    Fate { fault: None, latency }
+    Fate { fault: None, latency, at_start }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The limit of requests a minute, and the headers that tell of it.
+//! The headers that tell of limits and waits.
 
 use std::time::Duration;
 
@@ -6,38 +6,25 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 
 use super::exchange::Dialect;
-use crate::providers::simulator::Admission;
+use crate::domain::LimitDimension;
 
-/// What a response tells of the limit.
+/// What a response tells of one limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reading {
-    /// Requests a minute.
+    /// Of what.
+    pub(super) dimension: LimitDimension,
+    /// So many a minute.
     pub(super) limit: u64,
-    /// Requests that are left, of the minute or of the bucket.
+    /// How many are left, of the minute or of the bucket.
     pub(super) remaining: u64,
     /// How long until the bucket is full again.
     pub(super) full_in: Duration,
 }
 
 impl Reading {
-    /// What `admission` comes to when `in_minute` requests came in the last minute.
-    pub(super) fn new(limit: u64, admission: &Admission, in_minute: u64, bucket_headers: bool) -> Self {
-        let remaining = if bucket_headers { admission.remaining } else { limit.saturating_sub(in_minute) };
-        Self { limit, remaining, full_in: admission.full_in }
-    }
-
-    /// Adds the headers by which `dialect` tells it.
+    /// Adds the headers by which `dialect` tells it; what it has no words for is not told.
     pub(super) fn write(&self, dialect: Dialect, headers: &mut HeaderMap) {
-        let [limit, remaining, reset] = match dialect {
-            Dialect::Anthropic => [
-                "anthropic-ratelimit-requests-limit",
-                "anthropic-ratelimit-requests-remaining",
-                "anthropic-ratelimit-requests-reset",
-            ],
-            Dialect::OpenAi => {
-                ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"]
-            }
-        };
+        let Some([limit, remaining, reset]) = names(dialect, self.dimension) else { return };
         let full_at = match dialect {
             Dialect::Anthropic => rfc3339(Timestamp::now(), self.full_in),
             Dialect::OpenAi => go_duration(self.full_in),
@@ -46,6 +33,40 @@ impl Reading {
         headers.insert(HeaderName::from_static(remaining), HeaderValue::from(self.remaining));
         insert(headers, reset, &full_at);
     }
+}
+
+/// The headers of limit, remaining and reset.
+fn names(dialect: Dialect, dimension: LimitDimension) -> Option<[&'static str; 3]> {
+    Some(match (dialect, dimension) {
+        (Dialect::Anthropic, LimitDimension::Requests) => [
+            "anthropic-ratelimit-requests-limit",
+            "anthropic-ratelimit-requests-remaining",
+            "anthropic-ratelimit-requests-reset",
+        ],
+        (Dialect::Anthropic, LimitDimension::InputTokens) => [
+            "anthropic-ratelimit-input-tokens-limit",
+            "anthropic-ratelimit-input-tokens-remaining",
+            "anthropic-ratelimit-input-tokens-reset",
+        ],
+        (Dialect::Anthropic, LimitDimension::OutputTokens) => [
+            "anthropic-ratelimit-output-tokens-limit",
+            "anthropic-ratelimit-output-tokens-remaining",
+            "anthropic-ratelimit-output-tokens-reset",
+        ],
+        (Dialect::Anthropic, LimitDimension::Tokens) => [
+            "anthropic-ratelimit-tokens-limit",
+            "anthropic-ratelimit-tokens-remaining",
+            "anthropic-ratelimit-tokens-reset",
+        ],
+        (Dialect::OpenAi, LimitDimension::Requests) => {
+            ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"]
+        }
+        (Dialect::OpenAi, LimitDimension::Tokens) => {
+            ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"]
+        }
+        // This protocol knows tokens only together.
+        (Dialect::OpenAi, LimitDimension::InputTokens | LimitDimension::OutputTokens) => return None,
+    })
 }
 
 /// Adds `retry-after`, rounded up, and unless `whole_seconds` the exact `retry-after-ms`.

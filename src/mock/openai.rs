@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::exchange::{Answer, Piece, Problem, Question, prefixes, quoted};
-use crate::domain::Outcome;
+use super::exchange::{Answer, Piece, Problem, Question, StreamOptions, prefixes, quoted};
+use crate::domain::{LimitDimension, Outcome, Usage};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -18,8 +18,15 @@ struct Body<'a> {
     messages: Option<Vec<Turn<'a>>>,
     #[serde(default)]
     stream: bool,
+    stream_options: Option<WrittenStreamOptions>,
     #[serde(borrow)]
     prompt_cache_options: Option<CacheOptions<'a>>,
+}
+
+#[derive(Deserialize)]
+struct WrittenStreamOptions {
+    #[serde(default)]
+    include_usage: bool,
 }
 
 #[derive(Deserialize)]
@@ -74,9 +81,6 @@ pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Proble
     let missing = |name: &str| Problem::Request(format!("Missing required parameter: '{name}'."));
     let model = body.model.ok_or_else(|| missing("model"))?.into_owned();
     let messages = body.messages.filter(|turns| !turns.is_empty()).ok_or_else(|| missing("messages"))?;
-    if body.stream {
-        return Err(Problem::Request("'stream': this mock server does not stream.".to_owned()));
-    }
     let last = messages.iter().rev().find(|turn| turn.role == "user");
     let texts: Vec<&str> =
         last.map(Turn::parts).unwrap_or_default().into_iter().map(|(text, _)| text).collect();
@@ -102,6 +106,9 @@ pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Proble
         max_tokens: body.max_completion_tokens.or(body.max_tokens),
         prompt_chars: messages.iter().flat_map(Turn::parts).map(|(text, _)| text.chars().count()).sum(),
         for_one_hour: false,
+        stream: body.stream.then(|| StreamOptions {
+            with_usage: body.stream_options.is_some_and(|options| options.include_usage),
+        }),
         model,
     })
 }
@@ -114,18 +121,12 @@ pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
         Outcome::Filtered => (text.as_str(), "null", "content_filter"),
         Outcome::Answered | Outcome::Failed | Outcome::Cancelled => (text.as_str(), "null", "stop"),
     };
-    let usage = &answer.usage;
-    let prompt = usage.input_total();
     format!(
         concat!(
             r#"{{"id":"chatcmpl-mock{number:010}","object":"chat.completion","created":{created},"model":{model},"#,
             r#""choices":[{{"index":0,"message":{{"role":"assistant","content":{content},"refusal":{refusal},"#,
             r#""annotations":[]}},"logprobs":null,"finish_reason":"{finish_reason}"}}],"#,
-            r#""usage":{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":{total},"#,
-            r#""prompt_tokens_details":{{"cached_tokens":{read},"audio_tokens":0,"cache_write_tokens":{written}}},"#,
-            r#""completion_tokens_details":{{"reasoning_tokens":0,"audio_tokens":0,"#,
-            r#""accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}},"#,
-            r#""service_tier":"default","system_fingerprint":"fp_mock"}}"#,
+            r#""usage":{usage},"service_tier":"default","system_fingerprint":"fp_mock"}}"#,
         ),
         number = answer.number,
         created = Timestamp::now().as_second(),
@@ -133,13 +134,27 @@ pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
         content = content,
         refusal = refusal,
         finish_reason = finish_reason,
+        usage = usage(&answer.usage),
+    )
+    .into_bytes()
+}
+
+/// The tokens, as JSON.
+pub(super) fn usage(usage: &Usage) -> String {
+    let prompt = usage.input_total();
+    format!(
+        concat!(
+            r#"{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":{total},"#,
+            r#""prompt_tokens_details":{{"cached_tokens":{read},"audio_tokens":0,"cache_write_tokens":{written}}},"#,
+            r#""completion_tokens_details":{{"reasoning_tokens":0,"audio_tokens":0,"#,
+            r#""accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}}"#,
+        ),
         prompt = prompt,
         output = usage.output,
         total = prompt + usage.output,
         read = usage.cache_read,
         written = usage.cache_writes(),
     )
-    .into_bytes()
 }
 
 pub(super) fn failure(problem: &Problem) -> (u16, Vec<u8>) {
@@ -149,8 +164,11 @@ pub(super) fn failure(problem: &Problem) -> (u16, Vec<u8>) {
         }
         Problem::Request(message) => (400, "invalid_request_error", None, message.as_str()),
         Problem::TooLarge => (413, "invalid_request_error", None, "Request body too large."),
-        Problem::RateLimit => {
+        Problem::RateLimit(LimitDimension::Requests) => {
             (429, "requests", Some("rate_limit_exceeded"), "Rate limit reached on requests per min (RPM).")
+        }
+        Problem::RateLimit(_) => {
+            (429, "tokens", Some("rate_limit_exceeded"), "Rate limit reached on tokens per min (TPM).")
         }
         Problem::Server => {
             (500, "server_error", None, "The server had an error while processing your request.")

@@ -28,18 +28,20 @@ use tokio::{
 };
 
 use super::{
+    account::{Account, Demand},
     book::Book,
-    exchange::{Answer, Dialect, Problem, Question, body_hash, request_id},
-    faults::{self, Fault},
+    exchange::{Answer, Dialect, Problem, Question, StreamOptions, body_hash, request_id},
+    faults::{self, Fate, Fault},
     limits::{self, Reading},
+    script::{self, Step},
     settings::MockSettings,
     stats::{Counters, Ending, MockStats},
     wire::{Line, Listener},
 };
 use crate::{
-    domain::{Case, Outcome, TargetName, Usage},
+    domain::{Case, LimitDimension, Outcome, TargetName, Usage},
     providers::simulator::{
-        Breakpoint, Bucket, CacheUse, PrefixCache, SimulatedAnswer, SimulatedModel, SimulatedTarget,
+        Breakpoint, CacheUse, PrefixCache, SimulatedAnswer, SimulatedModel, SimulatedTarget,
     },
 };
 
@@ -137,13 +139,13 @@ impl MockServer {
 }
 
 #[derive(Debug)]
-struct Server {
+pub(super) struct Server {
     settings: MockSettings,
     book: Book,
     /// Some model has a prompt cache, so that prompts must be cut into prefixes.
     has_cache: bool,
     models: RwLock<HashMap<String, Arc<Model>>>,
-    bucket: Option<Mutex<Bucket>>,
+    account: Account,
     cache: Mutex<PrefixCache>,
     counters: Mutex<Counters>,
     requests: AtomicU64,
@@ -165,15 +167,12 @@ struct CaseState {
 
 impl Server {
     fn new(settings: MockSettings, cases: Vec<Arc<Case>>) -> Self {
-        let bucket = settings
-            .requests_per_minute
-            .map(|per_minute| Mutex::new(Bucket::new(per_minute, settings.burst_s)));
         let has_cache = settings.models.values().chain([&settings.model]).any(|model| model.cache.is_some());
         Self {
             has_cache,
             book: Book::new(cases),
             models: RwLock::default(),
-            bucket,
+            account: Account::new(&settings),
             cache: Mutex::default(),
             counters: Mutex::new(Counters::new()),
             requests: AtomicU64::new(0),
@@ -200,19 +199,14 @@ impl Server {
         given == Some(key.expose_secret())
     }
 
-    /// Asks the limit for room; `in_minute` requests came in the last minute.
-    fn admit(&self, in_minute: u64) -> (Option<Reading>, Option<Duration>) {
-        let (Some(bucket), Some(per_minute)) = (&self.bucket, self.settings.requests_per_minute) else {
-            return (None, None);
-        };
-        let admission = lock(bucket).ask(Instant::now());
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "`as` saturates, which is meant"
-        )]
-        let limit = per_minute as u64;
-        (Some(Reading::new(limit, &admission, in_minute, self.settings.bucket_headers)), admission.wait)
+    /// What `question` is expected to need.
+    fn demand(&self, question: &Question) -> Demand {
+        Demand { input: self.input_tokens(question), max_output: question.max_tokens }
+    }
+
+    fn input_tokens(&self, question: &Question) -> u64 {
+        let tokens = &self.settings_of(&question.model).tokens;
+        tokens.input.unwrap_or_else(|| tokens.of_chars(question.prompt_chars))
     }
 
     fn model(&self, name: &str) -> Arc<Model> {
@@ -263,7 +257,7 @@ impl Server {
     fn usage(&self, question: &Question, output: u64, latency: Duration) -> Usage {
         let settings = self.settings_of(&question.model);
         let tokens = &settings.tokens;
-        let input = tokens.input.unwrap_or_else(|| tokens.of_chars(question.prompt_chars));
+        let input = self.input_tokens(question);
         let used = settings.cache.map_or(CacheUse::default(), |cache| {
             let breakpoints: Vec<Breakpoint> = question
                 .prefixes
@@ -292,15 +286,24 @@ impl Server {
     }
 }
 
-/// A request while it is being answered: counted as abandoned unless it ends otherwise.
-struct Visit<'a> {
-    server: &'a Server,
+/// A request while it is being answered: counted as abandoned unless its answer went out whole.
+pub(super) struct Visit {
+    server: Arc<Server>,
     ending: Ending,
+    is_whole: bool,
 }
 
-impl Drop for Visit<'_> {
+impl Visit {
+    /// Its answer went out as it was meant to.
+    pub(super) fn went_out(&mut self) {
+        self.is_whole = true;
+    }
+}
+
+impl Drop for Visit {
     fn drop(&mut self) {
-        self.server.counters().ended(self.ending, Instant::now());
+        let ending = if self.is_whole { self.ending } else { Ending::Abandoned };
+        self.server.counters().ended(ending, Instant::now());
     }
 }
 
@@ -313,77 +316,177 @@ async fn respond(
 ) -> Response {
     let number = server.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let in_minute = server.counters().arrived(Instant::now());
-    let mut visit = Visit { server: &server, ending: Ending::Abandoned };
+    let visit = Visit { server: Arc::clone(&server), ending: Ending::Abandoned, is_whole: false };
+    let mut call = Call { dialect, number, readings: vec![] };
 
     if !server.has_key(&headers) {
-        return refuse(&mut visit, dialect, &Problem::Key, number, None);
-    }
-    let (reading, wait) = server.admit(in_minute);
-    if let Some(wait) = wait {
-        let mut response = refuse(&mut visit, dialect, &Problem::RateLimit, number, reading);
-        limits::write_wait(wait, server.settings.whole_seconds, response.headers_mut());
-        return response;
+        return call.refuse(visit, &Problem::Key);
     }
     let question = match body {
         Ok(body) => dialect.parse(&body, server.has_cache).map(|question| (question, body_hash(&body))),
         Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Problem::TooLarge),
         Err(rejection) => Err(Problem::Request(rejection.body_text())),
     };
+    // What cannot be read counts as a request, too.
+    let demand = question.as_ref().map_or(Demand::default(), |(question, _)| server.demand(question));
+    let admission = server.account.admit(demand, in_minute);
+    call.readings = admission.readings;
+    let settings = &server.settings;
+    if let Some((dimension, wait)) = admission.refused {
+        return call.refuse_for(visit, dimension, wait, settings.whole_seconds);
+    }
     let (question, hash) = match question {
         Ok(question) => question,
-        Err(problem) => return refuse(&mut visit, dialect, &problem, number, reading),
+        Err(problem) => return call.refuse(visit, &problem),
     };
     let earlier = server.counters().body(hash);
-    let settings = &server.settings;
     let fate = faults::draw(settings.seed, &settings.faults, &settings.latency, hash, earlier);
     if fate.fault == Some(Fault::RateLimited) {
-        let mut response = refuse(&mut visit, dialect, &Problem::RateLimit, number, reading);
-        limits::write_wait(Duration::from_secs(1), settings.whole_seconds, response.headers_mut());
-        return response;
+        server.account.settle(demand, None);
+        let wait = seconds(settings.rate_limited_wait_s);
+        return call.refuse_for(visit, LimitDimension::Requests, wait, settings.whole_seconds);
     }
 
-    let (answer, own_latency) = server.simulate(&question, fate.fault.is_none());
-    let latency = fate.latency.saturating_add(own_latency);
+    let counted = matches!(fate.fault, None | Some(Fault::Stalled | Fault::Slow));
+    let (answer, own_latency) = server.simulate(&question, counted);
+    let mut latency = fate.latency.saturating_add(own_latency);
+    if let (Some(_), Some(first_token_ms)) = (question.stream, settings.stream.first_token_ms) {
+        latency = seconds(first_token_ms / 1e3);
+    }
+    if fate.fault == Some(Fault::Slow) {
+        latency = latency.saturating_add(seconds(settings.slow_s));
+    }
     let problem = match fate.fault {
         Some(Fault::ServerError) => Some(Problem::Server),
         Some(Fault::Overloaded) => Some(Problem::Overloaded),
         _ => None,
     };
-    if let Some(problem) = problem {
+    if let Some(problem) = &problem
+        && (question.stream.is_none() || fate.at_start)
+    {
         pause(latency).await;
-        return refuse(&mut visit, dialect, &problem, number, reading);
+        server.account.settle(demand, None);
+        return call.refuse(visit, problem);
     }
     let usage = server.usage(&question, answer.output_tokens, latency);
     pause(latency).await;
+    server.account.settle(demand, Some(&usage));
 
     let returned = server.settings_of(&question.model).model.as_deref().unwrap_or(&question.model);
-    let mut body = dialect.success(&Answer {
-        number,
-        model: returned,
-        outcome: answer.outcome,
-        text: &answer.text,
-        usage,
-    });
-    visit.ending = match fate.fault {
-        Some(Fault::Dropped { after }) => {
+    let answer = Answer { number, model: returned, outcome: answer.outcome, text: &answer.text, usage };
+    call.answer(visit, &line, fate, &answer, question.stream, problem.as_ref()).await
+}
+
+/// What every response to one request has in common.
+struct Call {
+    dialect: Dialect,
+    number: u64,
+    readings: Vec<Reading>,
+}
+
+impl Call {
+    /// An answer, as whole as `fate` allows; `problem` is what ends it if it is a stream.
+    async fn answer(
+        &self,
+        mut visit: Visit,
+        line: &Line,
+        fate: Fate,
+        answer: &Answer<'_>,
+        stream: Option<StreamOptions>,
+        problem: Option<&Problem>,
+    ) -> Response {
+        let server = Arc::clone(&visit.server);
+        visit.ending = match fate.fault {
+            Some(Fault::Dropped { .. }) => Ending::Dropped,
+            Some(Fault::Half | Fault::Html) => Ending::Malformed,
+            _ if problem.is_some() => Ending::Broken,
+            _ => Ending::Answered(answer.usage),
+        };
+        if let Some(Fault::Dropped { after }) = fate.fault
+            && (stream.is_none() || fate.at_start)
+        {
             line.cut_after(after);
-            Ending::Dropped
         }
-        Some(Fault::Half | Fault::Html) => Ending::Malformed,
-        _ => Ending::Answered(usage),
-    };
-    let mut kind = "application/json";
-    match fate.fault {
-        Some(Fault::Half) => body.truncate(body.len() / 2),
-        Some(Fault::Html) => {
-            kind = "text/html";
-            body = PROXY_PAGE.as_bytes().to_vec();
+        let mut fault = None;
+        if fate.fault == Some(Fault::Stalled) {
+            server.counters().fell_silent();
+            let silence = server.settings.stall_s.map_or(Step::Hang, |time| Step::Wait(seconds(time)));
+            if !fate.at_start {
+                fault = Some(vec![silence]);
+            } else if let Step::Wait(time) = silence {
+                sleep(time).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
         }
-        _ => {}
+        if fate.fault == Some(Fault::Html) {
+            visit.went_out();
+            return self.identified(reply(StatusCode::OK, "text/html", Body::from(PROXY_PAGE)));
+        }
+        let (kind, steps) = if let Some(options) = stream {
+            server.counters().streams();
+            if let Some(problem) = problem {
+                let event = self.dialect.error_event(problem, self.number);
+                fault = Some(vec![Step::Send(event.into())]);
+            }
+            match fate.fault {
+                Some(Fault::Dropped { .. }) => fault = Some(vec![Step::Break]),
+                // An event that ends in the middle of its JSON.
+                Some(Fault::Half) => fault = Some(vec![Step::Send(Bytes::from_static(b"data: {\"id\n\n"))]),
+                _ => {}
+            }
+            let gap = seconds(server.settings.stream.event_ms / 1e3);
+            ("text/event-stream", script::steps(self.dialect.events(answer, options), gap, fault))
+        } else {
+            let mut body = self.dialect.success(answer);
+            if fate.fault == Some(Fault::Half) {
+                body.truncate(body.len() / 2);
+            }
+            let Some(silence) = fault else {
+                visit.went_out();
+                return self.identified(reply(StatusCode::OK, "application/json", Body::from(body)));
+            };
+            let rest = body.split_off(body.len() / 2);
+            let halves = [Step::Send(body.into())].into_iter().chain(silence);
+            ("application/json", halves.chain([Step::Send(rest.into())]).collect())
+        };
+        self.identified(reply(StatusCode::OK, kind, script::body(steps, visit)))
     }
-    let mut response = reply(StatusCode::OK, kind, body);
-    identify(&mut response, dialect, number, reading);
-    response
+
+    /// The answer to a request that gets none.
+    fn refuse(&self, mut visit: Visit, problem: &Problem) -> Response {
+        let (status, body) = self.dialect.failure(problem, self.number);
+        visit.ending = Ending::Status(status.as_u16());
+        visit.went_out();
+        self.identified(reply(status, "application/json", Body::from(body)))
+    }
+
+    /// The answer to a request that comes too early.
+    fn refuse_for(
+        &self,
+        visit: Visit,
+        dimension: LimitDimension,
+        wait: Duration,
+        whole_seconds: bool,
+    ) -> Response {
+        let mut response = self.refuse(visit, &Problem::RateLimit(dimension));
+        limits::write_wait(wait, whole_seconds, response.headers_mut());
+        response
+    }
+
+    fn identified(&self, mut response: Response) -> Response {
+        let headers = response.headers_mut();
+        let id = HeaderValue::from_str(&request_id(self.number)).expect("ids are ASCII");
+        headers.insert(HeaderName::from_static(self.dialect.request_id_header()), id);
+        for reading in &self.readings {
+            reading.write(self.dialect, headers);
+        }
+        response
+    }
+}
+
+fn seconds(time: f64) -> Duration {
+    Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)
 }
 
 async fn pause(latency: Duration) {
@@ -392,35 +495,11 @@ async fn pause(latency: Duration) {
     }
 }
 
-/// The answer to a request that gets none.
-fn refuse(
-    visit: &mut Visit<'_>,
-    dialect: Dialect,
-    problem: &Problem,
-    number: u64,
-    reading: Option<Reading>,
-) -> Response {
-    let (status, body) = dialect.failure(problem, number);
-    visit.ending = Ending::Status(status.as_u16());
-    let mut response = reply(status, "application/json", body);
-    identify(&mut response, dialect, number, reading);
-    response
-}
-
-fn reply(status: StatusCode, kind: &'static str, body: Vec<u8>) -> Response {
-    let mut response = Response::new(Body::from(body));
+fn reply(status: StatusCode, kind: &'static str, body: Body) -> Response {
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
-}
-
-fn identify(response: &mut Response, dialect: Dialect, number: u64, reading: Option<Reading>) {
-    let headers = response.headers_mut();
-    let id = HeaderValue::from_str(&request_id(number)).expect("ids are ASCII");
-    headers.insert(HeaderName::from_static(dialect.request_id_header()), id);
-    if let Some(reading) = reading {
-        reading.write(dialect, headers);
-    }
 }
 
 /// No panic can leave what is locked half changed, so a poisoned lock is as good as a whole one.

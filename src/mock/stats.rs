@@ -23,6 +23,12 @@ pub struct MockStats {
     pub dropped: u64,
     /// Answers of status 200 that were not valid JSON.
     pub malformed: u64,
+    /// Streams that an error event ended.
+    pub broken: u64,
+    /// Answers that fell silent, for a time or for ever.
+    pub stalled: u64,
+    /// Answers that were asked for as a stream.
+    pub streamed: u64,
     /// Requests whose client went away before the answer.
     pub abandoned: u64,
     /// Requests being answered now.
@@ -58,6 +64,8 @@ pub(super) enum Ending {
     Dropped,
     /// 200 and not valid JSON.
     Malformed,
+    /// 200 and an error in the middle of the stream.
+    Broken,
     /// The client went away.
     Abandoned,
 }
@@ -71,6 +79,9 @@ pub(super) struct Counters {
     by_status: BTreeMap<u16, u64>,
     dropped: u64,
     malformed: u64,
+    broken: u64,
+    stalled: u64,
+    streamed: u64,
     abandoned: u64,
     in_flight: u64,
     max_in_flight: u64,
@@ -90,6 +101,9 @@ impl Counters {
             by_status: BTreeMap::new(),
             dropped: 0,
             malformed: 0,
+            broken: 0,
+            stalled: 0,
+            streamed: 0,
             abandoned: 0,
             in_flight: 0,
             max_in_flight: 0,
@@ -130,6 +144,17 @@ impl Counters {
         self.without_case += 1;
     }
 
+    /// Counts an answer that falls silent.
+    pub(super) fn fell_silent(&mut self) {
+        self.stalled += 1;
+    }
+
+    /// Counts a streamed answer.
+    pub(super) fn streams(&mut self) {
+        self.streamed += 1;
+    }
+
+    /// Counts how a request ended.
     pub(super) fn ended(&mut self, ending: Ending, now: Instant) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let status = match ending {
@@ -140,6 +165,10 @@ impl Counters {
             }
             Ending::Malformed => {
                 self.malformed += 1;
+                Some(200)
+            }
+            Ending::Broken => {
+                self.broken += 1;
                 Some(200)
             }
             Ending::Status(status) => Some(status),
@@ -165,6 +194,9 @@ impl Counters {
             by_status: self.by_status.clone(),
             dropped: self.dropped,
             malformed: self.malformed,
+            broken: self.broken,
+            stalled: self.stalled,
+            streamed: self.streamed,
             abandoned: self.abandoned,
             in_flight: self.in_flight,
             max_in_flight: self.max_in_flight,

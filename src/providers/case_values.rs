@@ -28,7 +28,7 @@ fn pairs(case: &Case) -> Vec<(&'static str, minijinja::Value)> {
         ("input", minijinja::Value::from(Serde(&case.input))),
         ("message", minijinja::Value::from(case.input.last_user_message())),
         ("history", minijinja::Value::from(Serde(case.input.history()))),
-        ("segment", minijinja::Value::from(Serde(&case.segment))),
+        ("segment", minijinja::Value::from(Serde(&*case.segment))),
     ];
     if case.context != Value::Null {
         values.push(("context", minijinja::Value::from(Serde(&case.context))));

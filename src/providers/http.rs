@@ -96,6 +96,9 @@ impl Transport {
         if !(settings.http2 && url.scheme() == "https") {
             client = client.http1_only();
         }
+        if is_this_machine(&url) {
+            client = client.no_proxy();
+        }
         let client = client.build().map_err(|source| HttpError::Client { source })?;
         Ok(Self { client, url, max_body_bytes: settings.max_body_bytes, secrets: Secrets::new(secrets) })
     }
@@ -218,6 +221,14 @@ fn endpoint(base_url: &str, path: &str) -> Result<Url, HttpError> {
     }
     url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
     Ok(url)
+}
+
+/// Whether a URL leads to this very machine, where no proxy could follow.
+fn is_this_machine(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
 }
 
 fn header_name(name: &str) -> Result<HeaderName, HttpError> {

@@ -9,6 +9,7 @@ pub mod anthropic;
 pub mod anthropic_stream;
 mod case_values;
 pub mod classify;
+mod count_tokens;
 pub mod error_body;
 pub mod estimate_tokens;
 pub mod exec;
@@ -40,6 +41,7 @@ mod usage_object;
 pub use self::{
     anthropic::{Anthropic, AnthropicSettings},
     case_values::case_values,
+    count_tokens::TokenCounter,
     estimate_tokens::{estimate_input_tokens, tokens_of},
     exec::{Exec, ExecMode, ExecSettings, ExitCodes},
     http::{HttpResponse, tells_of_a_secret},

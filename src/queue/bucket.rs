@@ -64,6 +64,11 @@ impl Bucket {
         self.per_minute
     }
 
+    /// What it holds when full.
+    pub(super) fn burst(&self) -> u64 {
+        u64::from(self.burst.get())
+    }
+
     /// Takes `cells`, or says how long until they can be taken.
     ///
     /// More than the bucket holds is taken when it is full; the rest is then owed, so that the next
@@ -121,6 +126,31 @@ impl Bucket {
         let full_in = missing.saturating_mul(changed.cell_ns);
         changed.full_at.0.store(changed.clock.now().as_u64().saturating_add(full_in), Relaxed);
         changed
+    }
+}
+
+/// How a bucket goes on when an account is shared among more or fewer processes.
+impl Bucket {
+    /// The same bucket under another limit, with what it holds now: what its neighbours do not use
+    /// any more was never theirs to hand over, so nothing is gained but the pace.
+    pub(super) fn with_level(&self, per_minute: u64, burst_s: f64) -> Self {
+        let mut changed = Self::new(per_minute, burst_s);
+        let missing = self.full_at.0.load(Relaxed).saturating_sub(self.clock.now().as_u64());
+        let missing = missing.div_ceil(self.cell_ns);
+        let (held, room) = (u64::from(self.burst.get()), u64::from(changed.burst.get()));
+        let missing =
+            if missing > held { room + (missing - held) } else { room.saturating_sub(held - missing) };
+        if missing > 0 {
+            changed.add_debt(missing);
+        }
+        changed
+    }
+
+    /// The same bucket under another limit, holding nothing yet.
+    pub(super) fn drained(per_minute: u64, burst_s: f64) -> Self {
+        let mut bucket = Self::new(per_minute, burst_s);
+        bucket.add_debt(u64::from(bucket.burst.get()));
+        bucket
     }
 }
 

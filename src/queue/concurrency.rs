@@ -37,6 +37,21 @@ pub enum ConcurrencyChange {
     OneMore,
     /// The provider said that it was too much: halved.
     Halved,
+    /// The user set another ceiling.
+    Set,
+}
+
+impl ConcurrencyChange {
+    /// The name as the store writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Doubled => "doubled",
+            Self::OneMore => "one_more",
+            Self::Halved => "halved",
+            Self::Set => "set",
+        }
+    }
 }
 
 /// One change of the concurrency limit.
@@ -118,7 +133,7 @@ impl Concurrency {
         // A limit that was not even half used was not what held the queue back.
         let used = window.peak.saturating_mul(2) > self.limit;
         let pace = window.pace(now);
-        if self.limit == self.max || !used || self.is_saturated(&window, pace) {
+        if self.limit >= self.max || !used || self.is_saturated(&window, pace) {
             return;
         }
         self.pace_before = pace;
@@ -142,6 +157,14 @@ impl Concurrency {
         self.pace_before = None;
         self.set(now, (self.limit / 2).max(1), ConcurrencyChange::Halved);
         true
+    }
+
+    /// Puts another ceiling over the limit. A lower one holds at once; to a higher one it climbs.
+    pub(super) fn set_max(&mut self, now: Instant, max: u32) {
+        self.max = max.max(1);
+        if self.limit > self.max {
+            self.set(now, self.max, ConcurrencyChange::Set);
+        }
     }
 
     fn is_saturated(&self, window: &Window, pace: Option<Pace>) -> bool {

@@ -5,7 +5,9 @@
 
 use std::time::Duration;
 
-use crate::domain::{LimitReport, Usage};
+use tokio::time::Instant;
+
+use crate::domain::{LimitReport, LiveLimits, Usage};
 
 use super::{
     LearntLimits, Limits,
@@ -20,6 +22,11 @@ pub struct TokenDemand {
     /// The most tokens its answer may have (`max_tokens`).
     pub output: u64,
 }
+
+/// The share of the server's burst of requests that is used at once. Its bucket fills from when the first request
+/// reaches it, and requests overtake each other on their way: a bucket as large as the server's would
+/// be ahead of it now and then, and where waits are told in whole seconds each refusal costs one.
+const BURST_SHARE: f64 = 0.9;
 
 /// What was taken for one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +52,9 @@ pub(super) struct Limiter {
     learnt: LearntLimits,
     buckets: Buckets,
     outputs: Mean,
+    /// How many processes of this machine share the account; `None`: it is not shared.
+    members: Option<u32>,
+    unmetered: Unmetered,
 }
 
 impl Limiter {
@@ -54,6 +64,8 @@ impl Limiter {
             learnt: LearntLimits::default(),
             buckets: Buckets::default(),
             outputs: Mean::default(),
+            members: None,
+            unmetered: Unmetered::default(),
         };
         limiter.set_up_buckets();
         limiter
@@ -70,6 +82,7 @@ impl Limiter {
         };
         let taken = TokenDemand { output, ..demand };
         self.buckets.take(taken)?;
+        self.unmetered.add(taken);
         Ok(Taken(taken))
     }
 
@@ -95,11 +108,41 @@ impl Limiter {
         self.buckets.settle(taken, used);
     }
 
-    /// Takes in what a response's headers say.
-    pub(super) fn learn(&mut self, report: &LimitReport) {
-        if self.learnt.learn(report) {
+    /// Takes in what a response's headers say; whether that was new.
+    pub(super) fn learn(&mut self, report: &LimitReport) -> bool {
+        let news = self.learnt.learn(report);
+        if news {
             self.set_up_buckets();
         }
+        news
+    }
+
+    /// Keeps to other ceilings from now on.
+    pub(super) fn set_limits(&mut self, limits: &LiveLimits) {
+        let Limits { requests_per_minute, input_tokens_per_minute, output_tokens_per_minute, .. } =
+            &mut self.configured;
+        let put = |own: &mut Option<u64>, new: Option<u64>| *own = new.or(*own);
+        put(requests_per_minute, limits.requests_per_minute);
+        put(input_tokens_per_minute, limits.input_tokens_per_minute);
+        put(output_tokens_per_minute, limits.output_tokens_per_minute);
+        self.set_up_buckets();
+    }
+
+    /// Keeps to one of `members` equal shares from now on. `drained`: with nothing in hand, since the
+    /// others have not yet left room.
+    pub(super) fn share(&mut self, members: u32, drained: bool) {
+        self.members = Some(members.max(1));
+        let change = if drained {
+            |_: &Bucket, limit, burst_s| Bucket::drained(limit, burst_s)
+        } else {
+            Bucket::with_level
+        };
+        self.change_buckets(|bucket, limit, burst_s| Some(change(bucket, limit, burst_s)));
+    }
+
+    /// Whether any limit a minute is known.
+    pub(super) fn has_rates(&self) -> bool {
+        self.learnt.under(&self.configured) != LearntLimits::default()
     }
 
     /// What the headers have told so far.
@@ -113,20 +156,60 @@ impl Limiter {
     }
 
     fn set_up_buckets(&mut self) {
+        self.change_buckets(|bucket, limit, burst_s| {
+            (bucket.per_minute() != limit).then(|| bucket.with_limit(limit, burst_s))
+        });
+    }
+
+    /// Puts every limit's bucket in order; `change` says what becomes of one that is there.
+    fn change_buckets(&mut self, change: impl Fn(&Bucket, u64, f64) -> Option<Bucket>) {
         let limits = self.learnt.under(&self.configured);
+        let members = u64::from(self.members.unwrap_or(1));
         let burst_s = self.configured.burst_s;
-        let set_up = |bucket: &mut Option<Bucket>, limit: Option<u64>| {
+        let sent = self.unmetered;
+        let set_up = |bucket: &mut Option<Bucket>, limit: Option<u64>, burst_s: f64, sent: u64| {
+            let limit = limit.map(|limit| (limit / members).max(1));
             *bucket = match (bucket.take(), limit) {
                 (_, None) => None,
-                (None, Some(limit)) => Some(Bucket::new(limit, burst_s)),
-                (Some(bucket), Some(limit)) if bucket.per_minute() == limit => Some(bucket),
-                (Some(bucket), Some(limit)) => Some(bucket.with_limit(limit, burst_s)),
+                (None, Some(limit)) => {
+                    // What went before the limit was known is missing in the server's bucket, too,
+                    // which at worst is empty.
+                    let mut bucket = Bucket::new(limit, burst_s);
+                    let left = sent.saturating_sub(self.unmetered.refilled(limit));
+                    bucket.owe(left.min(bucket.burst()));
+                    Some(bucket)
+                }
+                (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
-        set_up(&mut self.buckets.requests, limits.requests);
-        set_up(&mut self.buckets.input, limits.input_tokens);
-        set_up(&mut self.buckets.output, limits.output_tokens);
-        set_up(&mut self.buckets.tokens, limits.tokens);
+        set_up(&mut self.buckets.requests, limits.requests, burst_s * BURST_SHARE, sent.requests);
+        set_up(&mut self.buckets.input, limits.input_tokens, burst_s, sent.tokens.input);
+        set_up(&mut self.buckets.output, limits.output_tokens, burst_s, sent.tokens.output);
+        let both = sent.tokens.input.saturating_add(sent.tokens.output);
+        set_up(&mut self.buckets.tokens, limits.tokens, burst_s, both);
+    }
+}
+
+/// All that was sent since the first trial.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unmetered {
+    since: Option<Instant>,
+    requests: u64,
+    tokens: TokenDemand,
+}
+
+impl Unmetered {
+    fn add(&mut self, taken: TokenDemand) {
+        self.since.get_or_insert_with(Instant::now);
+        self.requests = self.requests.saturating_add(1);
+        self.tokens.input = self.tokens.input.saturating_add(taken.input);
+        self.tokens.output = self.tokens.output.saturating_add(taken.output);
+    }
+
+    /// What a limit of `per_minute` has given back since.
+    fn refilled(&self, per_minute: u64) -> u64 {
+        let since = self.since.map_or(0, |since| since.elapsed().as_millis());
+        u64::try_from(since.saturating_mul(u128::from(per_minute)) / 60_000).unwrap_or(u64::MAX)
     }
 }
 
@@ -203,7 +286,7 @@ impl Mean {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use tokio::time::{Instant, advance};
+    use tokio::time::advance;
 
     use super::*;
 
@@ -222,7 +305,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_trial_that_one_limit_holds_back_takes_nothing_from_the_others() {
         let mut limiter = Limiter::new(Limits {
-            requests_per_minute: Some(120),
+            requests_per_minute: Some(160),
             input_tokens_per_minute: Some(60_000),
             ..limits()
         });
@@ -232,7 +315,7 @@ mod tests {
             assert_eq!(limiter.take(demand(1_000, 0)), Err(Duration::from_secs(2)));
         }
         limiter.take(demand(0, 0)).unwrap();
-        assert_eq!(limiter.take(demand(0, 0)), Err(Duration::from_millis(500)));
+        assert_eq!(limiter.take(demand(0, 0)), Err(Duration::from_millis(375)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -19,6 +19,8 @@ mod provider_queue;
 mod retry;
 mod settings;
 mod settlement;
+mod shared_account;
+mod steering;
 
 pub use self::{
     concurrency::{ConcurrencyChange, ConcurrencyStep},

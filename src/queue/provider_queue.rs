@@ -1,7 +1,7 @@
 //! The queue itself: takes a trial to its end through limits, pauses, retries and refusals.
 
 use std::{
-    sync::{Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard, OnceLock, atomic::AtomicU32},
     time::Duration,
 };
 
@@ -25,6 +25,7 @@ use super::{
     limiter::Used,
     line::{Line, Order, Place},
     retry::Backoff,
+    shared_account::Membership,
 };
 
 /// Whoever carries a request over the wire.
@@ -45,13 +46,17 @@ impl Transport for Provider {
 /// Any number of trials may be handed over at once; they are sent in the order of their coming.
 #[derive(Debug)]
 pub struct ProviderQueue<T> {
-    name: ProviderName,
+    pub(super) name: ProviderName,
     transport: T,
-    settings: QueueSettings,
-    line: Line,
+    pub(super) settings: QueueSettings,
+    pub(super) line: Line,
     halts: Halts,
     breaker: Mutex<Breaker>,
     events: UnboundedSender<RunEvent>,
+    /// The ceiling over what is on the wire, as it stands now.
+    pub(super) max_in_flight: AtomicU32,
+    /// Its place among the processes that share the account.
+    pub(super) membership: OnceLock<Membership>,
 }
 
 /// How a queue stands at one moment.
@@ -83,6 +88,8 @@ impl<T: Transport> ProviderQueue<T> {
             line: Line::new(&settings, seed),
             halts: Halts::default(),
             breaker: Mutex::new(Breaker::new(&settings)),
+            max_in_flight: AtomicU32::new(settings.limits.max_in_flight),
+            membership: OnceLock::new(),
             settings,
             events,
         }
@@ -98,6 +105,20 @@ impl<T: Transport> ProviderQueue<T> {
         request: &Request,
         demand: TokenDemand,
     ) -> Settlement {
+        self.settle_within(key, first_attempt, request, demand, |_| true).await
+    }
+
+    /// The same, asking `may_repeat` after each failed attempt that would be repeated, with that attempt;
+    /// where it says no, the trial goes back to pending.
+    pub async fn settle_within(
+        &self,
+        key: TrialKey,
+        first_attempt: u32,
+        request: &Request,
+        demand: TokenDemand,
+        may_repeat: impl Fn(&Attempt) -> bool + Send,
+    ) -> Settlement {
+        let mut own_time = Duration::ZERO;
         let mut backoff =
             Backoff::new(self.settings.retry, request.seed.wrapping_add(u64::from(first_attempt)));
         let mut attempts: Vec<Attempt> = vec![];
@@ -121,8 +142,12 @@ impl<T: Transport> ProviderQueue<T> {
 
             let started_at = UnixMillis::now();
             let sent = Instant::now();
-            let answer = self.send(request).await;
-            let duration_ms = millis(sent.elapsed());
+            let left = self.settings.trial_timeout().map(|limit| limit.saturating_sub(own_time));
+            let answer = self.send(request, left).await;
+            let took = sent.elapsed();
+            own_time += took;
+            let left = left.map(|left| left.saturating_sub(took));
+            let duration_ms = millis(took);
             let number = first_attempt.saturating_add(u32::try_from(attempts.len()).unwrap_or(u32::MAX));
             attempts.push(record(key, number, started_at, duration_ms, backoff_ms, &answer));
 
@@ -131,8 +156,12 @@ impl<T: Transport> ProviderQueue<T> {
                     self.answered(place, &reply);
                     Ok((reply, duration_ms))
                 }
-                Err(rejection) => match self.failed(place, key, request, &rejection, &mut backoff) {
+                Err(rejection) => match self.failed(place, key, request, &rejection, &mut backoff, left) {
                     Next::Retry(next) => {
+                        if !attempts.last().is_some_and(&may_repeat) {
+                            return Settlement::Returned { attempts };
+                        }
+                        own_time += next.own_wait;
                         retry = next;
                         continue;
                     }
@@ -147,6 +176,7 @@ impl<T: Transport> ProviderQueue<T> {
     /// Stops the queue: nothing new starts, all that wait return at once, what is in flight goes on.
     pub fn stop(&self, reason: StopReason) {
         if self.halts.stop_queue(reason.clone()) {
+            tracing::info!(provider = %self.name, "the queue stops; why is told at the end of the run");
             self.tell(RunEvent::Stopped(reason));
         }
     }
@@ -174,7 +204,7 @@ impl<T: Transport> ProviderQueue<T> {
 
     /// Takes in limits told by a response that did not come through this queue's own trials.
     pub fn learn(&self, report: &LimitReport) {
-        self.line.learn(report);
+        self.take_in(report);
     }
 
     /// The limits that the server's headers have told so far.
@@ -208,13 +238,15 @@ impl<T: Transport> ProviderQueue<T> {
         self.halts.unless_halted(target, room).await
     }
 
-    async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
+    /// Sends once, within the attempt's limit and what is `left` of the trial's.
+    async fn send(&self, request: &Request, left: Option<Duration>) -> Result<Reply, Rejection> {
         let limit = self.settings.attempt_timeout();
+        let limit = left.map_or(limit, |left| limit.min(left));
         timeout(limit, self.transport.send(request)).await.unwrap_or_else(|_| Err(timed_out(limit)))
     }
 
     fn answered(&self, place: Place<'_>, reply: &Reply) {
-        self.line.learn(&reply.limits);
+        self.take_in(&reply.limits);
         place.answered(reply.metered.usage.map_or(Used::Unknown, Used::Counted));
         self.breaker().succeeded();
     }
@@ -228,9 +260,10 @@ impl<T: Transport> ProviderQueue<T> {
         request: &Request,
         rejection: &Rejection,
         backoff: &mut Backoff,
+        left: Option<Duration>,
     ) -> Next {
         let failure = &rejection.failure;
-        self.line.learn(&rejection.limits);
+        self.take_in(&rejection.limits);
         match failure.class {
             ErrorClass::StopQueue => {
                 self.stop(StopReason::QueueRefused { provider: self.name.clone(), failure: failure.clone() });
@@ -252,18 +285,28 @@ impl<T: Transport> ProviderQueue<T> {
                 place.failed(used_by(rejection));
                 Next::GiveUp
             }
-            ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, key, rejection, backoff),
+            ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, key, rejection, backoff, left),
         }
     }
 
-    fn retry(&self, place: Place<'_>, key: TrialKey, rejection: &Rejection, backoff: &mut Backoff) -> Next {
+    fn retry(
+        &self,
+        place: Place<'_>,
+        key: TrialKey,
+        rejection: &Rejection,
+        backoff: &mut Backoff,
+        left: Option<Duration>,
+    ) -> Next {
         let failure = &rejection.failure;
         let asked = failure.retry_after.filter(|asked| !asked.is_zero());
         if let Some(wait) = asked.filter(|asked| *asked > self.settings.max_wait()) {
-            self.stop(StopReason::WaitTooLong { provider: self.name.clone(), wait });
+            let millis = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX);
+            let until = UnixMillis(UnixMillis::now().0.saturating_add(millis));
+            self.stop(StopReason::WaitTooLong { provider: self.name.clone(), wait, until });
             return Next::Return;
         }
-        let own_wait = backoff.next();
+        // No attempt could end within the trial's time after a longer wait.
+        let own_wait = backoff.next().filter(|wait| left.is_none_or(|left| *wait < left));
         let slow = failure.class == ErrorClass::RetrySlow;
         let base = Duration::from_millis(self.settings.retry.base_delay_ms);
         let pause = asked.or_else(|| slow.then(|| own_wait.unwrap_or(base)));
@@ -271,7 +314,7 @@ impl<T: Transport> ProviderQueue<T> {
         if let Some(wait) = pause
             && self.line.pause(wait)
         {
-            self.tell(RunEvent::Paused { provider: self.name.clone(), wait });
+            self.paused(wait);
         }
         // Refusals of one episode are one piece of news.
         let news = if slow {
@@ -305,7 +348,24 @@ impl<T: Transport> ProviderQueue<T> {
         self.breaker.lock().expect("nobody panics while holding the lock")
     }
 
-    fn tell(&self, event: RunEvent) {
+    /// Tells the display, the log and the other processes of the account that the queue pauses.
+    fn paused(&self, wait: Duration) {
+        tracing::info!(provider = %self.name, ?wait, "the queue pauses");
+        self.tell(RunEvent::Paused { provider: self.name.clone(), wait });
+        if let Some(membership) = self.membership.get()
+            && let Err(error) = membership.tell_pause(wait)
+        {
+            tracing::warn!(provider = %self.name, %error, "the account's other processes cannot be told");
+        }
+    }
+
+    fn take_in(&self, report: &LimitReport) {
+        if self.line.learn(report) {
+            tracing::info!(provider = %self.name, learnt = ?self.line.learnt(), "limits learnt from headers");
+        }
+    }
+
+    pub(super) fn tell(&self, event: RunEvent) {
         // Nobody has to listen.
         let _ = self.events.send(event);
     }

@@ -19,6 +19,9 @@ pub struct QueueSettings {
     pub retry: RetryPolicy,
     /// The longest time one attempt may take, in seconds; 600 by default.
     pub attempt_timeout_s: f64,
+    /// The longest time one trial may take over its attempts and its own waits, in seconds; `None`, the
+    /// default, leaves that to the attempts' own limit and `retry.max_elapsed_s`.
+    pub trial_timeout_s: Option<f64>,
     /// The longest pause asked for by the server that is slept, in seconds; 600 by default. A longer
     /// one stops the queue, which a later resume continues.
     pub max_wait_s: f64,
@@ -36,6 +39,7 @@ impl Default for QueueSettings {
             limits: Limits::default(),
             retry: RetryPolicy::default(),
             attempt_timeout_s: 600.0,
+            trial_timeout_s: None,
             max_wait_s: 600.0,
             breaker_failures: 50,
             breaker_after_s: 30.0,
@@ -49,6 +53,7 @@ impl QueueSettings {
         let mut faults = self.limits.faults();
         faults.extend(self.retry.faults());
         faults.extend(positive("attempt_timeout_s", self.attempt_timeout_s));
+        faults.extend(self.trial_timeout_s.and_then(|limit| positive("timeouts.trial_s", limit)));
         faults.extend(not_negative("max_wait_s", self.max_wait_s));
         faults.extend(not_negative("breaker_after_s", self.breaker_after_s));
         faults
@@ -56,6 +61,10 @@ impl QueueSettings {
 
     pub(super) fn attempt_timeout(&self) -> Duration {
         Duration::from_secs_f64(self.attempt_timeout_s)
+    }
+
+    pub(super) fn trial_timeout(&self) -> Option<Duration> {
+        self.trial_timeout_s.map(Duration::from_secs_f64)
     }
 
     pub(super) fn max_wait(&self) -> Duration {
@@ -85,6 +94,9 @@ pub struct Limits {
     pub output_reserved: bool,
     /// Whether tokens read from the cache count against the input limit.
     pub cache_reads_count: bool,
+    /// Whether processes of this machine that use the same account share its limits; they do by
+    /// default.
+    pub shared: bool,
 }
 
 impl Default for Limits {
@@ -98,6 +110,7 @@ impl Default for Limits {
             burst_s: 1.0,
             output_reserved: false,
             cache_reads_count: true,
+            shared: true,
         }
     }
 }

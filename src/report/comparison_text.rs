@@ -71,7 +71,7 @@ pub fn matrix_text(matrix: &Matrix) -> String {
             optional(row.p_adjusted, p_value),
             count(comparison.flips.fixed.len() as u64),
             count(comparison.flips.broke.len() as u64),
-            optional(comparison.cost.increase.point, |share| format!("{:+.0} %", share * 100.0)),
+            optional(comparison.cost.increase.point, |share| format!("{} %", signed(share))),
             verdict_word(comparison.verdict).to_owned(),
         ]);
     }
@@ -168,14 +168,16 @@ fn quantities(comparison: &Comparison) -> String {
     if cost.per_case_usd.baseline.is_some() {
         table.row(quantity_row("cost an answer", &cost.per_case_usd, |usd| signed_text(usd, dollar_text)));
     }
-    table.row([
-        "cost in all".to_owned(),
-        optional(cost.total_usd[0], dollars),
-        optional(cost.total_usd[1], dollars),
-        optional(cost.increase.point, |share| format!("{:+.1} %", share * 100.0)),
-        amount_ends(&cost.increase, |share| format!("{:+.1}", share * 100.0)),
-        String::new(),
-    ]);
+    if cost.total_usd.iter().any(Option::is_some) {
+        table.row([
+            "cost in all".to_owned(),
+            optional(cost.total_usd[0], dollars),
+            optional(cost.total_usd[1], dollars),
+            optional(cost.increase.point, |share| format!("{} %", signed(share))),
+            amount_ends(&cost.increase, signed),
+            String::new(),
+        ]);
+    }
     if cost.input_tokens.baseline.is_some() {
         table.row(quantity_row("input tokens", &cost.input_tokens, tokens));
         table.row([
@@ -219,14 +221,25 @@ fn signed_text(shown: Shown, text: impl Fn(f64) -> String) -> String {
     match shown {
         Shown::Plain(value) => text(value),
         Shown::Signed(value) => {
-            let sign = if value < 0.0 { "−" } else { "+" };
-            format!("{sign}{}", text(value.abs()))
+            let shown = text(value.abs());
+            let sign = match () {
+                // What rounds to nothing has no sign.
+                () if !shown.contains(|digit: char| ('1'..='9').contains(&digit)) => "",
+                () if value < 0.0 => "−",
+                () => "+",
+            };
+            format!("{sign}{shown}")
         }
     }
 }
 
 fn dollar_text(usd: f64) -> String {
-    if usd < 0.01 { format!("${usd:.6}") } else { format!("${usd:.4}") }
+    match usd {
+        // Half a millionth of a dollar is still a price.
+        _ if usd > 0.0 && usd < 0.0001 => format!("${usd:.9}"),
+        _ if usd < 0.01 => format!("${usd:.6}"),
+        _ => format!("${usd:.4}"),
+    }
 }
 
 fn tokens(shown: Shown) -> String {

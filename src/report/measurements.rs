@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    domain::{Cost, Outcome, Usage, Verdict},
+    domain::{AnswerSource, Cost, Outcome, Usage, Verdict},
     stats::{Clusters, Samples, StatsError},
     store::{Measured, RunCase, ScoreRow, Store, StoreError},
 };
@@ -125,6 +125,9 @@ impl Measurements {
                 self.approximate += u64::from(trial.usage_flag.is_some());
             }
             None => self.unpriced += 1,
+        }
+        if trial.source == AnswerSource::Cache {
+            return;
         }
         self.queue_wait_ms.push(trial.queue_wait_ms);
         if let Some(latency) = trial.latency_ms {

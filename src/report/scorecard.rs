@@ -12,7 +12,7 @@ use super::{
     retrieval::{RetrievalCard, RetrievalMeasurements, RetrievalSlice},
 };
 use crate::{
-    domain::{Cost, Usage},
+    domain::{Cost, QueueRecord, Usage},
     stats::{self, Clusters, Estimate, Level, PassRate},
     store::{GraderRow, RunCase, RunDetail, Store, StoreError},
 };
@@ -32,6 +32,8 @@ pub struct Scorecard {
     pub run: RunInfo,
     /// One card a target, in the experiment's order.
     pub targets: Vec<TargetCard>,
+    /// How the queues ran in the last session that ended.
+    pub queues: Vec<QueueRecord>,
 }
 
 /// Which run a scorecard is of.
@@ -99,6 +101,10 @@ pub struct TargetCard {
     pub cost_unknown_trials: u64,
     /// Answers whose cost rests on an assumption (a cache write of unknown lifetime).
     pub cost_approximate_trials: u64,
+    /// Answers that came from an earlier run: they cost and took nothing now.
+    pub reused_trials: u64,
+    /// What those cost when they were asked, as far as it is known.
+    pub reused_original_cost_usd: Cost,
     /// Failed attempts that may have been billed at a cost nobody told.
     pub attempts_perhaps_billed: u64,
     /// The successful attempts' own times.
@@ -230,6 +236,9 @@ impl Scorecard {
             target.name.as_str().clone_into(&mut card.name);
             target.provider.as_str().clone_into(&mut card.provider);
             target.model.as_str().clone_into(&mut card.model);
+            let reused = store.reused(run.row.id, position)?;
+            card.reused_trials = reused.trials;
+            card.reused_original_cost_usd = reused.original_cost;
             // A scan of its own, which most runs do not need.
             if measurements.usage.cache_read + measurements.usage.cache_writes() > 0 {
                 card.cache = CacheCard::read(store, run.row.id, position, target.model.as_str())?;
@@ -243,6 +252,7 @@ impl Scorecard {
             schema_version: SCHEMA_VERSION,
             run: run_info(run),
             targets: targets.collect::<Result<_, StoreError>>()?,
+            queues: store.queue_records(run.row.id)?,
         })
     }
 }
@@ -296,6 +306,8 @@ fn target_card(
         cost_usd: (measurements.priced > 0).then_some(measurements.cost),
         cost_unknown_trials: measurements.unpriced,
         cost_approximate_trials: measurements.approximate,
+        reused_trials: 0,
+        reused_original_cost_usd: Cost::ZERO,
         attempts_perhaps_billed: 0,
         latency_ms: times(&measurements.latency_ms, &measurements.latency_case, cases),
         first_token_ms: times(&measurements.first_token_ms, &measurements.first_token_case, cases),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::{
     caching::CacheCard,
     format::{count, dollars, milliseconds, percent},
+    queue_text::queue_text,
     retrieval::RetrievalCard,
     scorecard::{GraderCard, Percentiles, Rate, Scorecard, Slice, TargetCard},
     table::Table,
@@ -19,6 +20,7 @@ pub fn scorecard_text(card: &Scorecard) -> String {
         text.push('\n');
         text.push_str(&details(target));
     }
+    text.push_str(&queue_text(&card.queues));
     text
 }
 
@@ -87,6 +89,9 @@ fn details(target: &TargetCard) -> String {
         line("cache", cache_line(cache));
     }
     line("cost", cost_line(target));
+    if target.reused_trials > 0 {
+        line("reused", reused_line(target));
+    }
     line("latency", latency_line(&target.latency_ms, &target.queue_wait_ms));
     if let (Some(p50), Some(p95)) = (target.first_token_ms.p50, target.first_token_ms.p95) {
         let [p50, p95] = [p50, p95].map(milliseconds);
@@ -181,28 +186,29 @@ fn blank_after_first(lines: Vec<String>) -> Vec<String> {
 
 fn measured(target: &TargetCard) -> String {
     let missing = target.trials.saturating_sub(target.graded);
-    let mut text = format!("{} of {} trials", count(target.graded), count(target.trials));
-    if missing > 0 {
-        let reasons: Vec<String> = target
-            .not_measured
-            .iter()
-            .map(|(reason, number)| format!("{reason} {}", count(*number)))
-            .collect();
-        let _ = write!(text, "; {} not measured ({})", count(missing), reasons.join(", "));
+    if missing == 0 {
+        return format!("{} of {} trials", count(target.graded), count(target.trials));
     }
-    text
+    format!("{} graded, {} not measured ({})", count(target.graded), count(missing), reasons(target))
+}
+
+/// Why trials were not measured, failed ones by what they failed of: `rate limit`, or
+/// `pending 4, rate limit 2`.
+fn reasons(target: &TargetCard) -> String {
+    let others = target.not_measured.iter().filter(|(reason, _)| **reason != "failed");
+    let reasons: Vec<(String, u64)> =
+        others.chain(&target.failures).map(|(reason, number)| (reason.replace('_', " "), *number)).collect();
+    match reasons.as_slice() {
+        [(reason, _)] => reason.clone(),
+        _ => {
+            let counted = reasons.iter().map(|(reason, number)| format!("{reason} {}", count(*number)));
+            counted.collect::<Vec<_>>().join(", ")
+        }
+    }
 }
 
 fn missing_lines(target: &TargetCard) -> Vec<String> {
     let mut lines = vec![];
-    if !target.failures.is_empty() {
-        let kinds: Vec<String> = target
-            .failures
-            .iter()
-            .map(|(kind, number)| format!("{} {}", kind.replace('_', " "), count(*number)))
-            .collect();
-        lines.push(format!("failed of: {}", kinds.join(", ")));
-    }
     if target.graded < target.trials
         && let Some([low, high]) = target.pass_rate_bounds
     {
@@ -274,6 +280,14 @@ fn cost_line(target: &TargetCard) -> String {
         let _ = write!(text, "; {} lost attempts may be billed too", count(target.attempts_perhaps_billed));
     }
     text
+}
+
+fn reused_line(target: &TargetCard) -> String {
+    format!(
+        "{} answers of earlier runs, asked then for ${}; outside the latency",
+        count(target.reused_trials),
+        target.reused_original_cost_usd
+    )
 }
 
 fn latency_line(latency: &Percentiles, wait: &Percentiles) -> String {

@@ -15,7 +15,8 @@ use tokio::{
 };
 
 use super::{
-    budget::{Admission, Budget},
+    budget::{Admission, Budget, Reservation, SharedBudget},
+    early_stop::EarlyStop,
     grading::{Graded, GradingPool, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
     pricing,
@@ -24,11 +25,12 @@ use super::{
 use crate::{
     config::Experiment,
     domain::{
-        Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey, UnixMillis,
+        Attempt, Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey,
+        TrialRecord, UnixMillis, Verdict,
     },
     providers::Provider,
-    queue::{ProviderQueue, Settled, Settlement},
-    store::{StoreError, StoreWriter, Write},
+    queue::{ProviderQueue, Settlement},
+    store::{RequestHash, Reusable, Store, StoreError, StoreWriter, Write},
 };
 
 /// How far the user wants a run to go on.
@@ -54,8 +56,12 @@ pub struct RunParts {
     pub plan: TrialPlan,
     /// One queue an account, in the order of the settings.
     pub queues: Vec<Arc<ProviderQueue<Provider>>>,
+    /// The comparisons that may end the run early.
+    pub early_stop: Option<EarlyStop>,
     /// What the run has spent before, in earlier sessions.
     pub spent: Cost,
+    /// The store to look for earlier answers in, where a target uses them again.
+    pub earlier: Option<Store>,
     /// Failed trials of earlier sessions that are not asked again.
     pub failed: u64,
     /// Where trials are stored.
@@ -75,6 +81,8 @@ pub struct RunSummary {
     pub stops: Vec<StopReason>,
     /// Trials that ended in this session.
     pub ended: u64,
+    /// Trials that failed, those of earlier sessions included.
+    pub failed: u64,
     /// Trials still to do.
     pub pending: u64,
     /// How long the session took.
@@ -102,10 +110,12 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
     let mut coordinator = Coordinator::new(parts);
     let result = coordinator.work(shutdown).await;
     coordinator.tasks.shutdown().await;
-    let Coordinator { run, writer, progress, stops, plan, .. } = coordinator;
+    let Coordinator { run, writer, progress, stops, plan, lanes, .. } = coordinator;
     let summary = progress.summary(stops, &plan);
     if result.is_ok() {
         let stop_reason = summary.stops.first().map(StopReason::to_string);
+        let records = lanes.iter().map(|lane| lane.queue.record()).collect();
+        writer.send(Write::Queues { run, records }).await?;
         writer.send(Write::Status { run, status: summary.status, stop_reason }).await?;
     }
     // The writer's thread has at most its channel left to write: blocking for that is meant.
@@ -118,10 +128,19 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
 struct Flight {
     planned: PlannedTrial,
     queue: usize,
-    worst: Cost,
+    /// What identifies its request, where answers may be used again.
+    hash: Option<RequestHash>,
     /// Its prefix in the provider's cache, where the target asks for one.
     prefix: Option<Prefix>,
-    settlement: Settlement,
+    landing: Landing,
+}
+
+/// Where a trial's end came from.
+enum Landing {
+    /// Its queue.
+    Queue(Settlement, Reservation),
+    /// An earlier run.
+    Earlier(Box<Reusable>),
 }
 
 /// What is known of one account's trials.
@@ -131,13 +150,14 @@ struct Lane {
     cursor: Cursor,
     /// A trial taken from the cursor that the budget did not yet admit.
     held: Option<PlannedTrial>,
+    /// Trials that came back since the budget has no room to repeat them yet.
+    again: Vec<PlannedTrial>,
     /// Trials that wait until a prefix they share is in the provider's cache.
     warm_up: WarmUp,
     /// Trials handed to the queue.
     in_flight: usize,
     /// Trials that ended and are not yet committed.
     uncommitted: usize,
-    max_in_flight: usize,
     exhausted: bool,
 }
 
@@ -145,10 +165,11 @@ impl Lane {
     /// A few more trials than fit on the wire stand ready, so that a place is never empty; sent and
     /// not yet committed are never more than twice the wire's.
     fn has_room(&self) -> bool {
-        let ready = self.max_in_flight + self.max_in_flight.div_ceil(4).min(16);
+        let max_in_flight = self.queue.max_in_flight() as usize;
+        let ready = max_in_flight + max_in_flight.div_ceil(4).min(16);
         !self.exhausted
             && self.in_flight < ready
-            && self.in_flight + self.uncommitted < 2 * self.max_in_flight.max(1)
+            && self.in_flight + self.uncommitted < 2 * max_in_flight.max(1)
     }
 }
 
@@ -158,6 +179,7 @@ struct Progress {
     failed: u64,
     interrupted: bool,
     over_budget: bool,
+    decided: bool,
 }
 
 impl Progress {
@@ -177,12 +199,21 @@ impl Progress {
             RunStatus::Refused
         } else if self.over_budget {
             RunStatus::Budget
+        } else if self.decided && self.failed == 0 {
+            RunStatus::Complete
         } else if pending > 0 || self.failed > 0 {
             RunStatus::Incomplete
         } else {
             RunStatus::Complete
         };
-        RunSummary { status, stops, ended: self.ended, pending, wall: self.started.elapsed() }
+        RunSummary {
+            status,
+            stops,
+            ended: self.ended,
+            failed: self.failed,
+            pending,
+            wall: self.started.elapsed(),
+        }
     }
 }
 
@@ -191,7 +222,8 @@ struct Coordinator {
     experiment: Arc<Experiment>,
     plan: TrialPlan,
     lanes: Vec<Lane>,
-    budget: Budget,
+    budget: SharedBudget,
+    earlier: Option<Store>,
     writer: StoreWriter,
     committed: mpsc::UnboundedReceiver<Vec<TrialKey>>,
     events: mpsc::UnboundedSender<RunEvent>,
@@ -201,6 +233,7 @@ struct Coordinator {
     /// Trials that ended, by key: their lane, and what to grade once they are committed.
     uncommitted: HashMap<TrialKey, (usize, Option<Ungraded>)>,
     pool: GradingPool,
+    early_stop: Option<EarlyStop>,
     /// Answers that write a shared prefix and have begun: their lane and the prefix.
     begun: mpsc::UnboundedReceiver<(usize, Prefix)>,
     begins: mpsc::UnboundedSender<(usize, Prefix)>,
@@ -210,7 +243,9 @@ struct Coordinator {
 
 impl Coordinator {
     fn new(parts: RunParts) -> Self {
-        let RunParts { run, experiment, plan, queues, spent, failed, writer, committed, events } = parts;
+        let RunParts { run, experiment, plan, queues, early_stop, spent, earlier, failed, .. } = parts;
+        let RunParts { writer, committed, events, .. } = parts;
+        let order: Option<Arc<[u32]>> = early_stop.as_ref().map(|stop| stop.order().into());
         let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
             let targets = experiment.targets.iter().enumerate().filter(|(_, target)| target.provider == at);
             let positions = targets.map(|(position, _)| u32::try_from(position).expect("targets are few"));
@@ -218,19 +253,23 @@ impl Coordinator {
             Lane {
                 name: settings.name.clone(),
                 queue,
-                cursor: Cursor::new(positions.collect()),
+                cursor: match &order {
+                    Some(order) => Cursor::in_order(positions.collect(), Arc::clone(order)),
+                    None => Cursor::new(positions.collect()),
+                },
                 held: None,
+                again: vec![],
                 warm_up: WarmUp::default(),
                 in_flight: 0,
                 uncommitted: 0,
-                max_in_flight: settings.queue.limits.max_in_flight as usize,
                 exhausted: false,
             }
         });
         let (begins, begun) = mpsc::unbounded_channel();
         Self {
             lanes: lanes.collect(),
-            budget: Budget::new(experiment.settings.max_cost, spent),
+            budget: SharedBudget::new(Budget::new(experiment.settings.max_cost, spent)),
+            earlier,
             run,
             experiment,
             plan,
@@ -241,6 +280,7 @@ impl Coordinator {
             flying: HashMap::new(),
             uncommitted: HashMap::new(),
             pool: GradingPool::new(),
+            early_stop,
             begun,
             begins,
             stops: vec![],
@@ -250,6 +290,7 @@ impl Coordinator {
                 failed,
                 interrupted: false,
                 over_budget: false,
+                decided: false,
             },
         }
     }
@@ -290,8 +331,12 @@ impl Coordinator {
     }
 
     fn start_trials(&mut self) {
-        if self.progress.interrupted || self.progress.over_budget {
+        self.note_decision();
+        if self.progress.interrupted || self.progress.over_budget || self.progress.decided {
             self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
+            return;
+        }
+        if self.pool.is_full() {
             return;
         }
         for at in 0..self.lanes.len() {
@@ -309,7 +354,7 @@ impl Coordinator {
     /// Hands the lane's next trial to its queue; whether one was started.
     fn start_next(&mut self, at: usize) -> bool {
         let lane = &mut self.lanes[at];
-        let mut next = lane.held.take().or_else(|| lane.warm_up.released());
+        let mut next = lane.held.take().or_else(|| lane.warm_up.released()).or_else(|| lane.again.pop());
         if next.is_none() && !lane.warm_up.is_full() {
             next = lane.cursor.next(&self.plan);
         }
@@ -324,36 +369,63 @@ impl Coordinator {
         }
         let mut request =
             self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
+        let hash = self.experiment.request_hash(planned.target as usize, &request);
+        if let Some(reusable) = self.earlier_answer(hash.as_ref()) {
+            self.take_off(planned, at);
+            let landing = Landing::Earlier(Box::new(reusable));
+            self.tasks.spawn(async move { Flight { planned, queue: at, hash, prefix: None, landing } });
+            return true;
+        }
         let Some(prefix) = self.warm(at, planned, &mut request) else { return true };
         let target = &self.experiment.targets[planned.target as usize];
         // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
         let worst = target.worst_case(&request.prompt).unwrap_or(Cost::ZERO);
-        match self.budget.admit(worst) {
-            Admission::Granted => {}
-            Admission::Later => {
+        let admitted = self.budget.admit(worst);
+        let reservation = match admitted {
+            Ok(reservation) => reservation,
+            Err(Admission::Granted | Admission::Later) => {
                 self.lanes[at].held = Some(planned);
                 return false;
             }
-            Admission::Never => {
+            Err(Admission::Never) => {
                 self.progress.over_budget = true;
-                let limit = self.budget.limit().expect("only a limit refuses");
-                self.note_stop(StopReason::Budget { spent: self.budget.spent(), limit });
+                let (spent, limit) = {
+                    let budget = self.budget.lock();
+                    (budget.spent(), budget.limit().expect("only a limit refuses"))
+                };
+                self.note_stop(StopReason::Budget { spent, limit });
                 self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
                 return false;
             }
-        }
+        };
         let demand = target.demand(&request.prompt);
-        let lane = &mut self.lanes[at];
-        lane.in_flight += 1;
-        self.tell(RunEvent::Started { provider: self.lanes[at].name.clone() });
         let queue = Arc::clone(&self.lanes[at].queue);
-        let key = self.key(planned);
-        self.flying.insert(key, UnixMillis::now());
+        let key = self.take_off(planned, at);
         self.tasks.spawn(async move {
-            let settlement = queue.settle(key, planned.first_attempt, &request, demand).await;
-            Flight { planned, queue: at, worst, prefix, settlement }
+            let may_repeat = |attempt: &_| reservation.allows_repeat(attempt);
+            let settling = queue.settle_within(key, planned.first_attempt, &request, demand, may_repeat);
+            let settlement = settling.await;
+            Flight { planned, queue: at, hash, prefix, landing: Landing::Queue(settlement, reservation) }
         });
         true
+    }
+
+    /// Notes that a trial is under way.
+    fn take_off(&mut self, planned: PlannedTrial, at: usize) -> TrialKey {
+        self.lanes[at].in_flight += 1;
+        self.tell(RunEvent::Started { provider: self.lanes[at].name.clone() });
+        let key = self.key(planned);
+        self.flying.insert(key, UnixMillis::now());
+        key
+    }
+
+    /// The answer that an earlier run got for the same request. A store that cannot be read has none:
+    /// the trial is then asked.
+    fn earlier_answer(&self, hash: Option<&RequestHash>) -> Option<Reusable> {
+        self.earlier.as_ref()?.find_answer(self.run, hash?).unwrap_or_else(|error| {
+            tracing::warn!(%error, "an earlier answer cannot be looked for");
+            None
+        })
     }
 
     /// The trial's prefix in the provider's cache, if its target asks for one; `None` when the trial
@@ -383,7 +455,8 @@ impl Coordinator {
         let Lane { queue, warm_up, .. } = &mut self.lanes[flight.queue];
         let target = flight.planned.target;
         let has_stopped = queue.stopped().is_some() || queue.target_stopped(target).is_some();
-        match &flight.settlement {
+        let Landing::Queue(settlement, _) = &flight.landing else { return };
+        match settlement {
             Settlement::Ended(settled) if settled.reply.is_some() => warm_up.warmed(prefix),
             Settlement::Returned { .. } if has_stopped => warm_up.forget_target(target),
             Settlement::Ended(_) | Settlement::Returned { .. } => warm_up.failed(prefix, flight.planned),
@@ -399,13 +472,32 @@ impl Coordinator {
         self.lanes[flight.queue].in_flight -= 1;
         self.flying.remove(&self.key(flight.planned));
         self.note_warmth(&flight);
-        match flight.settlement {
-            Settlement::Ended(settled) => {
-                self.on_ended(flight.planned, flight.queue, flight.worst, *settled).await
+        match flight.landing {
+            Landing::Earlier(reusable) => {
+                let key = self.key(flight.planned);
+                let record = pricing::reused(key, flight.planned.first_attempt, &reusable);
+                self.on_ended(flight.planned, flight.queue, record, vec![]).await?;
+                self.note_asked(key, flight.hash, Some(reusable)).await
             }
-            Settlement::Returned { attempts } => {
-                let spent = pricing::spent_on(&attempts, flight.worst);
-                self.budget.settle(flight.worst, spent);
+            Landing::Queue(Settlement::Ended(settled), reservation) => {
+                let key = self.key(flight.planned);
+                let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
+                let (record, attempts) = pricing::priced(key, flight.planned.first_attempt, *settled, price);
+                reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
+                self.on_ended(flight.planned, flight.queue, record, attempts).await?;
+                self.note_asked(key, flight.hash, None).await
+            }
+            Landing::Queue(Settlement::Returned { mut attempts }, reservation) => {
+                let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
+                pricing::price_attempts(&mut attempts, price);
+                reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
+                if reservation.is_refused() {
+                    let made = u32::try_from(attempts.len()).expect("retries are few");
+                    let first_attempt = flight.planned.first_attempt + made;
+                    let lane = &mut self.lanes[flight.queue];
+                    lane.again.push(PlannedTrial { first_attempt, ..flight.planned });
+                    lane.exhausted = false;
+                }
                 for attempt in attempts {
                     self.writer.send(Write::Attempt(Box::new(attempt))).await?;
                 }
@@ -421,13 +513,10 @@ impl Coordinator {
         &mut self,
         planned: PlannedTrial,
         lane: usize,
-        worst: Cost,
-        settled: Settled,
+        record: TrialRecord,
+        attempts: Vec<Attempt>,
     ) -> Result<(), RunError> {
         let key = self.key(planned);
-        let price = self.experiment.targets[planned.target as usize].price.as_ref();
-        let (record, attempts) = pricing::priced(key, planned.first_attempt, settled, price);
-        self.budget.settle(worst, pricing::spent_on(&attempts, worst));
         self.plan.mark_done(planned.target, planned.case, planned.repeat);
         self.progress.ended += 1;
         self.progress.failed += u64::from(record.outcome == Outcome::Failed);
@@ -442,6 +531,9 @@ impl Coordinator {
                 retrieval_k: self.experiment.settings.retrieval_k,
             }
         });
+        if let (None, Some(stop)) = (&ungraded, &mut self.early_stop) {
+            stop.ended(key.target, key.case, None);
+        }
         self.uncommitted.insert(key, (lane, ungraded));
         self.tell(RunEvent::Ended {
             provider: self.lanes[lane].name.clone(),
@@ -452,6 +544,18 @@ impl Coordinator {
             self.writer.send(Write::Attempt(Box::new(attempt))).await?;
         }
         self.writer.send(Write::Trial(Box::new(record))).await?;
+        Ok(())
+    }
+
+    async fn note_asked(
+        &self,
+        key: TrialKey,
+        hash: Option<RequestHash>,
+        reused: Option<Box<Reusable>>,
+    ) -> Result<(), RunError> {
+        if let Some(hash) = hash {
+            self.writer.send(Write::Asked { key, hash, reused }).await?;
+        }
         Ok(())
     }
 
@@ -468,6 +572,10 @@ impl Coordinator {
 
     async fn on_graded(&mut self, graded: Vec<Graded>) -> Result<(), RunError> {
         for Graded { key, scores, verdict, retrieval } in graded {
+            if let Some(stop) = &mut self.early_stop {
+                let passed = (verdict != Verdict::Unscored).then_some(verdict == Verdict::Pass);
+                stop.ended(key.target, key.case, passed);
+            }
             self.writer.send(Write::Scores { key, scores, verdict }).await?;
             if let Some(score) = retrieval {
                 self.writer.send(Write::Retrieval { key, score }).await?;
@@ -506,6 +614,25 @@ impl Coordinator {
 
     fn key(&self, planned: PlannedTrial) -> TrialKey {
         TrialKey { run: self.run, target: planned.target, case: planned.case, repeat: planned.repeat }
+    }
+
+    /// Starts nothing more once every comparison is decided.
+    fn note_decision(&mut self) {
+        if self.progress.decided {
+            return;
+        }
+        let Some(decisions) = self.early_stop.as_ref().and_then(EarlyStop::decided) else { return };
+        self.progress.decided = true;
+        let of_target = |target: u32| &self.experiment.targets[target as usize].name;
+        let told: Vec<String> = decisions
+            .iter()
+            .map(|decision| format!("`{}`: {decision}", of_target(decision.target)))
+            .collect();
+        let in_flight: usize = self.lanes.iter().map(|lane| lane.in_flight).sum();
+        let saved = self.plan.pending().saturating_sub(in_flight as u64);
+        let share = 100.0 * saved as f64 / self.plan.total().max(1) as f64;
+        let summary = format!("{}; {saved} trials ({share:.0} %) were saved", told.join("; "));
+        self.note_stop(StopReason::Decided { summary });
     }
 
     /// Notes that a lane's queue, or one of its targets, has stopped.

@@ -52,19 +52,30 @@ impl Ungraded {
 /// Batches of answers being graded on the processor's threads.
 #[derive(Debug)]
 pub(super) struct GradingPool {
-    sender: mpsc::UnboundedSender<Vec<Graded>>,
-    receiver: mpsc::UnboundedReceiver<Vec<Graded>>,
+    sender: mpsc::UnboundedSender<(usize, Vec<Graded>)>,
+    receiver: mpsc::UnboundedReceiver<(usize, Vec<Graded>)>,
     batches: usize,
+    /// The length of all answers under way.
+    bytes: usize,
 }
+
+/// Answers that may wait for their graders, in bytes: what is asked faster than it can be graded would
+/// otherwise pile up in memory.
+const MAX_WAITING: usize = 16 << 20;
 
 impl GradingPool {
     pub(super) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver, batches: 0 }
+        Self { sender, receiver, batches: 0, bytes: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.batches == 0
+    }
+
+    /// Whether so much waits that nothing new should be asked.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= MAX_WAITING
     }
 
     /// Hands a batch over.
@@ -73,11 +84,13 @@ impl GradingPool {
             return;
         }
         self.batches += 1;
+        let bytes = batch.iter().map(|ungraded| ungraded.answer.len()).sum();
+        self.bytes += bytes;
         let sender = self.sender.clone();
         rayon::spawn(move || {
             let graded = batch.into_par_iter().with_min_len(8).map(Ungraded::grade).collect();
             // The run may be over already: then nobody waits for it.
-            let _ = sender.send(graded);
+            let _ = sender.send((bytes, graded));
         });
     }
 
@@ -86,8 +99,9 @@ impl GradingPool {
         if self.batches == 0 {
             return None;
         }
-        let graded = self.receiver.recv().await;
+        let (bytes, graded) = self.receiver.recv().await?;
         self.batches -= 1;
-        graded
+        self.bytes -= bytes;
+        Some(graded)
     }
 }

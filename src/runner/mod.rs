@@ -3,9 +3,11 @@
 
 mod budget;
 mod coordinator;
+pub mod early_stop;
 mod grading;
 mod plan;
 mod pricing;
+mod steering;
 mod warm_up;
 
 pub use self::{
@@ -13,5 +15,6 @@ pub use self::{
     coordinator::{RunError, RunParts, RunSummary, Shutdown, run},
     grading::{Graded, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
+    steering::follow_controls,
     warm_up::{Entry, Prefix, WarmUp},
 };

@@ -1,6 +1,6 @@
 //! Which trials are still to do, produced one by one: a million planned trials are a bit each.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 /// One trial to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +20,16 @@ pub struct PlannedTrial {
 pub struct TrialPlan {
     /// Repeats of each case.
     repeats: Vec<u32>,
+    /// The most repeats of any case.
+    deepest: u32,
     /// Where each case's bits begin within a target's.
     offsets: Vec<u64>,
     /// Trials of one target.
     per_target: u64,
     targets: u32,
     done: Vec<u64>,
+    /// Trials that this session leaves to a later one; they have a bit of `done`, too.
+    later: u64,
     /// The attempts already made for trials that are to be asked again.
     attempts: HashMap<(u32, u32, u32), u32>,
 }
@@ -43,15 +47,38 @@ impl TrialPlan {
                 offset
             })
             .collect();
+        let deepest = repeats.iter().copied().max().unwrap_or(0);
         let words = (per_target * u64::from(targets)).div_ceil(64);
         let words = usize::try_from(words).expect("a plan of more bits than memory has addresses");
-        Self { repeats, offsets, per_target, targets, done: vec![0; words], attempts: HashMap::new() }
+        Self {
+            repeats,
+            deepest,
+            offsets,
+            per_target,
+            targets,
+            done: vec![0; words],
+            later: 0,
+            attempts: HashMap::new(),
+        }
     }
 
     /// Marks a trial as done: it is not asked (again).
     pub fn mark_done(&mut self, target: u32, case: u32, repeat: u32) {
         let (word, bit) = self.place(target, case, repeat);
         self.done[word] |= 1 << bit;
+    }
+
+    /// Leaves a trial that is not done to a later session: it is not asked, and stays pending.
+    pub fn leave_for_later(&mut self, target: u32, case: u32, repeat: u32) {
+        if !self.is_done(target, case, repeat) {
+            self.mark_done(target, case, repeat);
+            self.later += 1;
+        }
+    }
+
+    /// Trials that are left to a later session.
+    pub fn left_for_later(&self) -> u64 {
+        self.later
     }
 
     /// Notes that `made` attempts were made for a trial that is to be asked again.
@@ -66,7 +93,7 @@ impl TrialPlan {
 
     /// Trials that are not done.
     pub fn pending(&self) -> u64 {
-        self.total() - self.done.iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
+        self.total() + self.later - self.done.iter().map(|word| u64::from(word.count_ones())).sum::<u64>()
     }
 
     /// Trials of `targets` that are not done.
@@ -75,7 +102,8 @@ impl TrialPlan {
         std::iter::from_fn(|| cursor.next(self)).fold(0, |count, _| count + 1)
     }
 
-    fn is_done(&self, target: u32, case: u32, repeat: u32) -> bool {
+    /// Whether a trial is not asked (again).
+    pub fn is_done(&self, target: u32, case: u32, repeat: u32) -> bool {
         let (word, bit) = self.place(target, case, repeat);
         self.done[word] & (1 << bit) != 0
     }
@@ -96,22 +124,51 @@ pub struct Cursor {
     case: u32,
     /// Position within `targets`.
     at: usize,
+    /// Another order of the cases, each with all its repeats before the next.
+    order: Option<Arc<[u32]>>,
+    /// Position within `order`.
+    place: usize,
 }
 
 impl Cursor {
     /// A walk over the trials of `targets`, from the start.
     pub fn new(targets: Vec<u32>) -> Self {
-        Self { targets, repeat: 1, case: 0, at: 0 }
+        Self { targets, repeat: 1, case: 0, at: 0, order: None, place: 0 }
+    }
+
+    /// A walk that asks the cases in `order`, each with all its repeats before the next.
+    pub fn in_order(targets: Vec<u32>, order: Arc<[u32]>) -> Self {
+        Self { order: Some(order), ..Self::new(targets) }
     }
 
     /// The next trial of `plan` that is not done.
     pub fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
-        let deepest = plan.repeats.iter().copied().max().unwrap_or(0);
-        while self.repeat <= deepest && !self.targets.is_empty() {
+        if let Some(order) = self.order.clone() {
+            return self.next_of(&order, plan);
+        }
+        while self.repeat <= plan.deepest && !self.targets.is_empty() {
             let (repeat, case, target) = (self.repeat, self.case, self.targets[self.at]);
             let planned = plan.repeats[case as usize] >= repeat;
             self.step(plan);
             if planned && !plan.is_done(target, case, repeat) {
+                let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
+                return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
+            }
+        }
+        None
+    }
+
+    fn next_of(&mut self, order: &[u32], plan: &TrialPlan) -> Option<PlannedTrial> {
+        while let Some(&case) = order.get(self.place).filter(|_| !self.targets.is_empty()) {
+            let (repeat, target) = (self.repeat, self.targets[self.at]);
+            self.at += 1;
+            if self.at == self.targets.len() {
+                (self.at, self.repeat) = (0, self.repeat + 1);
+            }
+            if self.repeat > plan.repeats[case as usize] {
+                (self.repeat, self.place) = (1, self.place + 1);
+            }
+            if !plan.is_done(target, case, repeat) {
                 let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
                 return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
             }
@@ -152,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn another_order_asks_each_case_with_all_its_repeats() {
+        let plan = TrialPlan::new(2, vec![2, 1]);
+        let mut cursor = Cursor::in_order(vec![0, 1], Arc::from([1, 0]));
+        let walked: Vec<_> = std::iter::from_fn(|| cursor.next(&plan))
+            .map(|trial| (trial.target, trial.case, trial.repeat))
+            .collect();
+        assert_eq!(walked, [(0, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2)]);
+    }
+
+    #[test]
     fn what_is_done_is_not_asked_again() {
         let mut plan = TrialPlan::new(2, vec![2, 1]);
         plan.mark_done(0, 0, 1);
@@ -163,6 +230,16 @@ mod tests {
         let mut cursor = Cursor::new(vec![0]);
         cursor.next(&plan);
         assert_eq!(cursor.next(&plan).map(|trial| trial.first_attempt), Some(4));
+    }
+
+    #[test]
+    fn what_is_left_for_later_is_pending_and_not_asked() {
+        let mut plan = TrialPlan::new(1, vec![2, 1]);
+        plan.leave_for_later(0, 1, 1);
+        plan.leave_for_later(0, 1, 1);
+        plan.mark_done(0, 0, 1);
+        assert_eq!(walk(&plan, &[0]), [(0, 0, 2)]);
+        assert_eq!((plan.pending(), plan.left_for_later()), (2, 1));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::{
         UsageFlag,
     },
     queue::Settled,
+    store::Reusable,
 };
 
 /// The record of a trial that ended, and its attempts, priced.
@@ -16,10 +17,7 @@ pub(super) fn priced(
     price: Option<&Price>,
 ) -> (TrialRecord, Vec<Attempt>) {
     let mut attempts = settled.attempts;
-    for attempt in &mut attempts {
-        // An application knows best what it spent.
-        attempt.cost = attempt.cost.or_else(|| attempt_cost(attempt, price));
-    }
+    price_attempts(&mut attempts, price);
     let made = u32::try_from(attempts.len()).expect("attempts are bounded by the retry policy");
     let answered = attempts.iter().find(|attempt| attempt.end == AttemptEnd::Answered);
     let cost = answered.and_then(|attempt| attempt.cost);
@@ -49,6 +47,25 @@ pub(super) fn priced(
     (record, attempts)
 }
 
+/// The record of a trial whose answer an earlier run got: nothing was asked, so it cost nothing and
+/// took no time. What the answer cost and took then is kept beside it.
+pub(super) fn reused(key: TrialKey, first_attempt: u32, reused: &Reusable) -> TrialRecord {
+    let now = UnixMillis::now();
+    TrialRecord {
+        key,
+        cost: Some(Cost::ZERO),
+        latency_ms: None,
+        first_token_ms: None,
+        queue_wait_ms: 0.0,
+        backoff_wait_ms: 0.0,
+        attempts: first_attempt - 1,
+        source: AnswerSource::Cache,
+        started_at: now,
+        finished_at: now,
+        ..reused.trial.record.clone()
+    }
+}
+
 /// The record of a trial that was cancelled in flight.
 pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
     TrialRecord {
@@ -72,6 +89,14 @@ pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
         source: AnswerSource::Live,
         started_at,
         finished_at: UnixMillis::now(),
+    }
+}
+
+/// Puts the price on attempts.
+pub(super) fn price_attempts(attempts: &mut [Attempt], price: Option<&Price>) {
+    for attempt in attempts {
+        // An application knows best what it spent.
+        attempt.cost = attempt.cost.or_else(|| attempt_cost(attempt, price));
     }
 }
 

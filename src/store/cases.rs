@@ -11,7 +11,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, Split};
+use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, SharedSegments, Split};
 
 /// A case as a run planned it.
 #[derive(Clone, Debug, PartialEq)]
@@ -128,6 +128,29 @@ fn run_case(row: &rusqlite::Row<'_>) -> rusqlite::Result<RunCase> {
     })
 }
 
+/// A case put together again.
+fn whole(planned: RunCase, content: CaseContent, segments: &mut SharedSegments) -> Case {
+    Case {
+        id: planned.id,
+        split: planned.split,
+        added: None,
+        owner: None,
+        source: None,
+        segment: segments.share(planned.segment),
+        cluster: content.cluster,
+        weight: content.weight,
+        input: content.input,
+        context: content.context,
+        expected: content.expected,
+        graders: content.graders,
+        repeats: Some(planned.repeats),
+        pass_if: content.pass_if,
+        examples: content.examples,
+        meta: Value::Null,
+        fingerprint: planned.fingerprint,
+    }
+}
+
 impl Store {
     /// Calls `each` with every case of a run, in golden-set order.
     ///
@@ -158,31 +181,23 @@ impl Store {
         run: i64,
         mut each: impl FnMut(Case) -> Result<(), E>,
     ) -> Result<(), E> {
+        let mut segments = SharedSegments::default();
         self.for_each_case(run, |planned| {
             let content = self.case_content(&planned.fingerprint)?.ok_or(StoreError::NoContent)?;
             if content.is_forgotten() {
                 return Err(StoreError::Forgotten { case: planned.id }.into());
             }
-            each(Case {
-                id: planned.id,
-                split: planned.split,
-                added: None,
-                owner: None,
-                source: None,
-                segment: planned.segment,
-                cluster: content.cluster,
-                weight: content.weight,
-                input: content.input,
-                context: content.context,
-                expected: content.expected,
-                graders: content.graders,
-                repeats: Some(planned.repeats),
-                pass_if: content.pass_if,
-                examples: content.examples,
-                meta: Value::Null,
-                fingerprint: planned.fingerprint,
-            })
+            each(whole(planned, content, &mut segments))
         })
+    }
+
+    /// The case of that id as it was planned.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn whole_case(&self, run: i64, id: &CaseId) -> Result<Option<Case>, StoreError> {
+        let found = self.find_case(run, id)?.filter(|(_, content)| !content.is_forgotten());
+        Ok(found.map(|(planned, content)| whole(planned, content, &mut SharedSegments::default())))
     }
 
     /// The case of that id, with its content.
@@ -247,7 +262,7 @@ mod tests {
             (row.position, row.repeats, row.split, row.cluster.as_str(), row.weight, row.pass_if),
             (1, 3, second.split, "doc-7", 0.1, second.pass_if)
         );
-        assert_eq!((row.fingerprint, row.segment), (second.fingerprint, second.segment));
+        assert_eq!((row.fingerprint, row.segment), (second.fingerprint, (*second.segment).clone()));
         assert_eq!((content.input, content.expected), (second.input, second.expected));
         assert_eq!((content.graders, content.cluster), (second.graders, second.cluster));
         let mut clusters = vec![];

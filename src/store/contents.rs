@@ -43,7 +43,7 @@ impl<'connection> Contents<'connection> {
             return Ok(id);
         }
         let content = content()?;
-        let zstd = pack(&content).zstd;
+        let zstd = pack(&content, None).zstd;
         let plain = if zstd.is_some() { "" } else { content.as_str() };
         match found {
             Some((id, _)) => self.restore.execute(params![plain, zstd, id]).map(|_| id),

@@ -171,7 +171,7 @@ impl<'a> AnswerMap<'a> {
             let (hash, text): (Option<[u8; 16]>, String) = (row.get(0)?, row.get(1)?);
             let zstd: Option<Vec<u8>> = row.get(2)?;
             let Some(hash) = hash else {
-                let packed = pack(&text);
+                let packed = pack(&text, None);
                 return Ok((text, packed, AnswerKeeping::Full));
             };
             let keeping =

@@ -18,7 +18,7 @@ pub(super) fn case(id: &str) -> Case {
         added: None,
         owner: None,
         source: None,
-        segment: BTreeMap::from([("intent".to_owned(), "billing".to_owned())]),
+        segment: BTreeMap::from([("intent".to_owned(), "billing".to_owned())]).into(),
         cluster: None,
         weight: 1.0,
         input: Input::Text(format!("what is {id}?")),

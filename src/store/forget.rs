@@ -1,9 +1,12 @@
 //! Forgetting one person: their words out of every run, the numbers kept.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::{
     answers::Answers,
+    dictionary,
     error::{StoreError, failed_to},
     open::Store,
     run_tables::{RunTable, run_tables},
@@ -87,6 +90,10 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
     let tables = run_tables(connection)?;
     let mut forgotten = Forgotten::default();
     let mut runs: Vec<i64> = vec![];
+    let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
+    for case in cases {
+        dictionary::forget(connection, case)?;
+    }
     for row in rows {
         forget_stop_reasons(connection, row)?;
         forgotten.trials += forget_trials(connection, &tables, row)?;

@@ -91,7 +91,7 @@ impl<'connection> Inserts<'connection> {
     /// stays, and what came second is listed among its attempts only.
     #[cfg(test)]
     pub(super) fn trial(&mut self, trial: &TrialRecord) -> rusqlite::Result<()> {
-        self.packed_trial(trial, &super::packed::pack(&trial.answer))
+        self.packed_trial(trial, &super::packed::pack(&trial.answer, None))
     }
 
     /// The same, its answer packed already.
@@ -258,6 +258,10 @@ impl<'connection> Inserts<'connection> {
     /// Writes what a stored trial's retrieval was worth, in place of what was said before.
     pub(super) fn retrieval(&self, key: TrialKey, score: &RetrievalScore) -> rusqlite::Result<()> {
         application::score(self.connection, key, score)
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
     }
 
     pub(super) fn status(

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::{
     copy::{Part, join_parts},
     delete::delete_whole_run,
+    dictionary,
     error::{StoreError, failed_to},
     find::RunDetail,
     open::Store,
@@ -84,6 +85,9 @@ impl Store {
         let failed = failed_to("merge the stores");
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        for other in &stores {
+            dictionary::copy(&other.connection, &transaction).map_err(&failed)?;
+        }
         for group in &groups {
             done.push(write(&transaction, &stores, group)?);
         }

@@ -5,13 +5,20 @@ use std::path::Path;
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 use super::{
-    application,
+    application, confirmation,
     error::{StoreError, failed_to},
-    schema, schema_life, upkeep,
+    estimates, schema, schema_control, schema_life, upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 3] = [schema::VERSION_1, schema_life::STORE_LIFE, application::TOLD_BY_APPLICATIONS];
+const STEPS: [&str; 6] = [
+    schema::VERSION_1,
+    schema_life::STORE_LIFE,
+    confirmation::TABLE,
+    schema_control::STEERING_AND_REUSE,
+    estimates::ESTIMATE_TABLE,
+    application::TOLD_BY_APPLICATIONS,
+];
 
 /// The version this build reads and writes.
 pub(super) const VERSION: usize = STEPS.len();

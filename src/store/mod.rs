@@ -11,14 +11,19 @@ mod application;
 mod cases;
 mod claim;
 mod columns;
+mod control;
 mod compared;
+mod confirmation;
 mod contents;
 mod copy;
 mod delete;
+mod dictionary;
 mod error;
+mod estimates;
 mod export;
 mod find;
 mod forget;
+mod history;
 mod info;
 mod insert;
 mod merge;
@@ -26,12 +31,15 @@ mod migrations;
 mod open;
 mod packed;
 mod prices;
+mod queue_log;
+mod reuse;
 mod resume;
 mod run_tables;
 mod runs;
 mod schema;
 mod schema_life;
 mod scorecard;
+mod schema_control;
 mod trials;
 mod upkeep;
 mod writer;
@@ -48,14 +56,17 @@ pub use self::{
     cases::{CaseContent, RunCase},
     claim::RunClaim,
     compared::{ComparedScore, ComparedTrial},
+    confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     export::ExportedTrial,
     find::{RunDetail, RunRow},
     forget::{Forget, Forgotten},
+    history::Returned,
     info::{KindSize, RunSize, StoreInfo},
     merge::Merged,
     open::Store,
     resume::{DoneTrial, FailedTrial, ToGrade},
+    reuse::{RequestHash, Reusable, ReusedTotals},
     runs::{CreatedRun, NewGrader, NewRun, NewTarget},
     scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
     trials::StoredTrial,

@@ -10,6 +10,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{
+    dictionary,
     error::{StoreError, failed_to},
     migrations,
     upkeep::with_suffix,
@@ -103,6 +104,7 @@ impl Store {
             Err(StoreError::Newer { found, .. }) if reads_the_same(&connection) => Some(found),
             Err(error) => return Err(error),
         };
+        dictionary::load(&connection).map_err(failed_to("read the store's dictionaries"))?;
         Ok(Self { connection, path: path.to_owned(), newer })
     }
 
@@ -130,13 +132,14 @@ impl Store {
             )
             .map_err(failed_to("set up the store"))?;
         migrations::migrate(&mut connection, path)?;
+        dictionary::load(&connection).map_err(failed_to("read the store's dictionaries"))?;
         Ok(Self { connection, path: path.to_owned(), newer: None })
     }
 }
 
 /// Whether the tables have every column that this version reads.
 fn reads_the_same(connection: &Connection) -> bool {
-    const READ: [&str; 9] = [
+    const READ: [&str; 10] = [
         "SELECT id, name, experiment, status, created_at, finished_at, stop_reason, golden_fingerprint,
             golden_name, seed, golden_path, config, gates, graders, tool_version, git_commit, deleted_at
          FROM run",
@@ -147,6 +150,7 @@ fn reads_the_same(connection: &Connection) -> bool {
          FROM run_case",
         "SELECT id, fingerprint, content, zstd FROM case_content",
         "SELECT id, text, zstd FROM answer",
+        "SELECT id, name, zstd FROM dictionary",
         "SELECT run, target, case_position, repeat, position, grader, verdict, value, reason FROM score",
         "SELECT run, target, case_position, repeat, outcome, gradable, verdict, failure_class, failure_kind,
             input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output, reasoning,

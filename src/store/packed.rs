@@ -1,16 +1,19 @@
 //! Long texts compressed, and found again by what they say.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, io};
 
 use rusqlite::types::{FromSqlError, Type};
 
-use super::columns::Columns;
+use super::{
+    columns::Columns,
+    dictionary::{self, Dictionary},
+};
 
 /// Texts shorter than this stay plain: SQL reads them, and compression would save little.
 const PLAIN_BELOW: usize = 1_024;
 
 /// The level of zstd.
-const LEVEL: i32 = 6;
+pub(super) const LEVEL: i32 = 6;
 
 /// How a text is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,10 +31,16 @@ pub(super) fn is_long(text: &str) -> bool {
     text.len() >= PLAIN_BELOW
 }
 
-/// How `text` is stored.
-pub(super) fn pack(text: &str) -> Packed {
+/// How `text` is stored. With a dictionary, its name stands before the frame.
+pub(super) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Packed {
     let zstd = is_long(text)
-        .then(|| zstd::bulk::compress(text.as_bytes(), LEVEL).ok())
+        .then(|| match dictionary {
+            None => zstd::bulk::compress(text.as_bytes(), LEVEL).ok(),
+            Some(dictionary) => zstd::bulk::Compressor::with_prepared_dictionary(&dictionary.encoder)
+                .and_then(|mut compressor| compressor.compress(text.as_bytes()))
+                .map(|frame| [&dictionary.name[..], &frame].concat())
+                .ok(),
+        })
         .flatten()
         .filter(|packed| packed.len() < text.len());
     Packed { hash: hash_of(text), zstd, bytes: length(text) }
@@ -50,7 +59,15 @@ pub(super) fn hash_of(text: &str) -> [u8; 16] {
 
 /// The text behind `packed`.
 pub(super) fn unpack(packed: &[u8]) -> Result<String, FromSqlError> {
-    let bytes = zstd::stream::decode_all(packed).map_err(|error| FromSqlError::Other(error.into()))?;
+    let bytes = match packed.split_at_checked(8) {
+        Some((name, frame)) if !dictionary::zstd_magic(name) => dictionary::decode(name, frame)
+            .unwrap_or_else(|| {
+                let message = "its dictionary is not in the store";
+                Err(io::Error::new(io::ErrorKind::InvalidData, message))
+            }),
+        _ => zstd::stream::decode_all(packed),
+    }
+    .map_err(|error| FromSqlError::Other(error.into()))?;
     String::from_utf8(bytes).map_err(|error| FromSqlError::Other(error.into()))
 }
 
@@ -74,13 +91,13 @@ mod tests {
     #[test]
     fn a_long_text_comes_back_and_a_short_one_stays_plain() {
         let long = "Die Rückgabe ist binnen 14 Tagen möglich. ".repeat(100);
-        let packed = pack(&long);
+        let packed = pack(&long, None);
         let zstd = packed.zstd.unwrap();
         assert!(zstd.len() * 10 < long.len());
         assert_eq!(unpack(&zstd).unwrap(), long);
         assert_eq!(packed.bytes, length(&long));
-        assert_eq!(pack("yes").zstd, None);
-        assert_ne!(pack("yes").hash, pack("no").hash);
+        assert_eq!(pack("yes", None).zstd, None);
+        assert_ne!(pack("yes", None).hash, pack("no", None).hash);
     }
 
     #[test]

@@ -109,6 +109,32 @@ impl Store {
             .map_err(failed_to("read the attempts of pending trials"))
     }
 
+    /// How many attempts for each (target, case) may have been billed at a cost nobody told: failed ones
+    /// that may be billed, answers without a price, and trials cancelled in flight.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn unpriced_attempts(&self, run: i64) -> Result<Vec<(u32, u32, u64)>, StoreError> {
+        self.connection
+            .prepare_cached(
+                "SELECT target, case_position, count(*) FROM (
+                    SELECT target, case_position FROM attempt
+                    WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
+                    UNION ALL
+                    SELECT target, case_position FROM trial WHERE run = ?1 AND outcome = 'cancelled')
+                 GROUP BY target, case_position",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_map([run], |row| {
+                        let mut columns = Columns::of(row);
+                        Ok((columns.take()?, columns.take()?, columns.count()?))
+                    })?
+                    .collect()
+            })
+            .map_err(failed_to("read the attempts of unknown cost"))
+    }
+
     /// Calls `each` with every failed trial of a run, by target, case and repeat.
     ///
     /// # Errors

@@ -224,7 +224,7 @@ fn insert_cases<'c>(
                 case.split.map(|split| split.as_str()),
                 case.cluster_or_id(),
                 case.weight,
-                json("a case's segments", &case.segment)?,
+                json("a case's segments", &*case.segment)?,
                 repeats,
                 case.pass_if.to_string(),
                 case.source.as_ref().and_then(|source| source.trace_id.as_deref()),

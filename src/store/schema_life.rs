@@ -29,6 +29,19 @@ CREATE TABLE run_shard (
     PRIMARY KEY (run, shard)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE dictionary (
+    id   INTEGER PRIMARY KEY,
+    name BLOB NOT NULL UNIQUE CHECK (length(name) = 8),
+    zstd BLOB NOT NULL
+) STRICT;
+
+CREATE TABLE dictionary_case (
+    dictionary INTEGER NOT NULL REFERENCES dictionary (id),
+    case_id    TEXT NOT NULL,
+    PRIMARY KEY (dictionary, case_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX dictionary_by_case ON dictionary_case (case_id);
+
 DROP TRIGGER trial_keeps_its_answer;
 CREATE TRIGGER trial_keeps_its_answer BEFORE DELETE ON trial
 WHEN OLD.outcome NOT IN ('failed', 'cancelled')

@@ -42,7 +42,12 @@ impl Store {
             .execute_batch(
                 "DELETE FROM answer WHERE NOT EXISTS (SELECT 1 FROM trial WHERE trial.answer = answer.id);
                  DELETE FROM case_content
-                 WHERE NOT EXISTS (SELECT 1 FROM run_case WHERE content = case_content.id);",
+                 WHERE NOT EXISTS (SELECT 1 FROM run_case WHERE content = case_content.id);
+                 CREATE TEMP TABLE unused AS SELECT id FROM dictionary
+                 WHERE name NOT IN (SELECT substr(zstd, 1, 8) FROM answer WHERE zstd IS NOT NULL);
+                 DELETE FROM dictionary_case WHERE dictionary IN (SELECT id FROM unused);
+                 DELETE FROM dictionary WHERE id IN (SELECT id FROM unused);
+                 DROP TABLE unused;",
             )
             .map_err(failed_to("drop what nothing refers to"))?;
         self.vacuum()?;
@@ -167,7 +172,7 @@ fn pack_old_answers(connection: &Connection) -> rusqlite::Result<usize> {
     let old = texts(connection, "SELECT id, text FROM answer WHERE hash IS NULL LIMIT ?")?;
     let mut find = connection.prepare_cached("SELECT id FROM answer WHERE hash = ?")?;
     for (id, text) in &old {
-        let packed = pack(text);
+        let packed = pack(text, None);
         let equal: Option<i64> = find.query_row([packed.hash], |row| row.get(0)).optional()?;
         match equal {
             Some(equal) => {
@@ -194,7 +199,7 @@ fn pack_old_contents(connection: &Connection) -> rusqlite::Result<usize> {
     let mut packed = 0;
     for (id, text) in old {
         // Some texts cannot be made smaller, and stay.
-        if let Some(zstd) = pack(&text).zstd {
+        if let Some(zstd) = pack(&text, None).zstd {
             packed += 1;
             connection
                 .execute("UPDATE case_content SET content = '', zstd = ? WHERE id = ?", params![zstd, id])?;

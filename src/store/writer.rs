@@ -22,13 +22,16 @@ use tokio::{
 };
 
 use super::{
+    RequestHash, Reusable,
     claim::{HEARTBEAT, RunClaim},
+    dictionary::{Dictionaries, Dictionary},
     error::{StoreError, failed_to},
     insert::Inserts,
     open::Store,
     packed::{Packed, is_long, pack},
+    queue_log, reuse,
 };
-use crate::domain::{Attempt, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{Attempt, QueueRecord, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
 
 /// What may wait in the channel before senders wait: about one commit, since answers can be large.
 const CHANNEL: usize = 1_024;
@@ -79,6 +82,22 @@ pub enum Write {
         status: RunStatus,
         /// Why it ended before all was done.
         stop_reason: Option<String>,
+    },
+    /// What a stored trial was asked, where answers may be used again, and which answer it was given.
+    Asked {
+        /// The trial.
+        key: TrialKey,
+        /// Its request.
+        hash: RequestHash,
+        /// The answer of an earlier run that it got, if any.
+        reused: Option<Box<Reusable>>,
+    },
+    /// How a run's queues ran in this session.
+    Queues {
+        /// The run's row.
+        run: i64,
+        /// One record a queue.
+        records: Vec<QueueRecord>,
     },
     /// Answers once all that was sent before is committed.
     Flush(oneshot::Sender<()>),
@@ -209,9 +228,9 @@ impl Waiting {
         }
     }
 
-    fn pack(&mut self) {
+    fn pack(&mut self, dictionary: Option<&Dictionary>) {
         if let Write::Trial(trial) = &self.write {
-            self.packed = Some(pack(&trial.answer));
+            self.packed = Some(pack(&trial.answer, dictionary));
         }
     }
 }
@@ -245,6 +264,8 @@ impl Work {
     /// Takes and writes until the channel is closed and empty.
     fn write_all(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let mut inserts = Inserts::prepare(connection).map_err(failed_to("prepare the store's writer"))?;
+        let mut dictionaries = Dictionaries::of(connection, !keeps_answers(connection, self.claim.run())?)
+            .map_err(failed_to("read the store's dictionaries"))?;
         let mut batch = Batch::default();
         let mut last_beat = Instant::now();
         let mut began: Option<Instant> = None;
@@ -252,8 +273,9 @@ impl Work {
             if let Some(gap) = began.and_then(|began| MIN_COMMIT_GAP.checked_sub(began.elapsed())) {
                 thread::sleep(gap);
             }
-            self.pack_some();
+            self.pack_some(&mut dictionaries);
             begin(connection)?;
+            dictionaries.save(connection).map_err(failed_to("store a dictionary"))?;
             let began = *began.insert(Instant::now());
             while let Some(waiting) = self.next() {
                 if let Err(error) = batch.apply(waiting, &mut inserts) {
@@ -307,7 +329,9 @@ impl Work {
     }
 
     /// Packs the long answers among what comes next, on all cores and before the store is locked.
-    fn pack_some(&mut self) {
+    fn pack_some(&mut self, dictionaries: &mut Dictionaries) {
+        let dictionary = dictionaries.current.clone();
+        let dictionary = dictionary.as_deref();
         let (mut heavy, mut next) = (vec![], self.waiting.iter_mut());
         while heavy.len() < PACKED_AT_ONCE
             && let Some(waiting) = next.next()
@@ -315,8 +339,14 @@ impl Work {
             heavy.extend(waiting.is_heavy().then_some(waiting));
         }
         match heavy.as_mut_slice() {
-            [one] => one.pack(),
-            many => many.par_iter_mut().for_each(|waiting| waiting.pack()),
+            [one] => one.pack(dictionary),
+            many => many.par_iter_mut().for_each(|waiting| waiting.pack(dictionary)),
+        }
+        for waiting in heavy {
+            if let (Write::Trial(trial), Some(packed)) = (&waiting.write, &waiting.packed) {
+                let came_to = packed.zstd.as_ref().map_or(trial.answer.len(), Vec::len);
+                dictionaries.note(trial.key, &trial.answer, came_to);
+            }
         }
     }
 
@@ -337,7 +367,9 @@ impl Work {
             if self.waiting.is_empty() {
                 self.take();
             }
-            let Some(waiting) = self.waiting.pop_front() else { return };
+            let Some(mut waiting) = self.waiting.pop_front() else { return };
+            // The dictionary of what is packed already may have gone with the transaction.
+            waiting.packed = None;
             let mut batch = Batch::default();
             let stored = begin(connection)
                 .and_then(|()| batch.apply(waiting, &mut inserts))
@@ -364,7 +396,7 @@ impl Batch {
         self.rows += 1;
         match waiting.write {
             Write::Trial(trial) => {
-                let packed = waiting.packed.unwrap_or_else(|| pack(&trial.answer));
+                let packed = waiting.packed.unwrap_or_else(|| pack(&trial.answer, None));
                 inserts.packed_trial(&trial, &packed).map_err(failed_to("store a trial"))?;
                 self.trials.push(trial.key);
             }
@@ -382,6 +414,13 @@ impl Batch {
                     .status(run, status, stop_reason.as_deref())
                     .map_err(failed_to("store the run's status"))?;
             }
+            Write::Asked { key, hash, reused } => {
+                reuse::note(inserts.connection(), key, hash, reused.as_deref())
+                    .map_err(failed_to("store what a trial was asked"))?;
+            }
+            Write::Queues { run, records } => {
+                queue_log::insert(inserts.connection(), run, &records)?;
+            }
             Write::Flush(done) => self.flushes.push(done),
         }
         Ok(())
@@ -398,6 +437,13 @@ impl Batch {
             let _ = done.send(());
         }
     }
+}
+
+/// Whether the run keeps its answers, so that they may be quoted in a dictionary.
+fn keeps_answers(connection: &Connection, run: i64) -> Result<bool, StoreError> {
+    connection
+        .query_row("SELECT store_answers = 'full' FROM run WHERE id = ?", [run], |row| row.get(0))
+        .map_err(failed_to("prepare the store's writer"))
 }
 
 fn begin(connection: &Connection) -> Result<(), StoreError> {

@@ -94,7 +94,7 @@ pub struct Latency {
 
 impl Latency {
     /// The latency at the standard normal quantile `z`, of probability `p`.
-    pub(super) fn at(&self, z: f64, p: f64) -> f64 {
+    pub fn at(&self, z: f64, p: f64) -> f64 {
         match (self.p95, self.jitter) {
             // From ln mean = μ + σ²/2 and ln p95 = μ + 1.645 σ.
             (Some(p95), _) if self.mean > 0.0 => {

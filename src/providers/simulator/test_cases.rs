@@ -14,7 +14,7 @@ pub(crate) fn case(id: &str) -> Case {
         added: None,
         owner: None,
         source: None,
-        segment: BTreeMap::new(),
+        segment: BTreeMap::new().into(),
         cluster: None,
         weight: 1.0,
         input: Input::Text(format!("question {id}")),

@@ -2,6 +2,7 @@
 
 mod limits;
 mod pressure;
+mod steering;
 mod stops;
 mod trials;
 
@@ -128,7 +129,7 @@ fn request(target: u32, case: u32) -> Request {
         added: None,
         owner: None,
         source: None,
-        segment: BTreeMap::new(),
+        segment: BTreeMap::new().into(),
         cluster: None,
         weight: 1.0,
         input: Input::Text("?".into()),

@@ -92,7 +92,13 @@ async fn an_absurd_wait_is_not_slept_but_stops_the_queue() {
     let settlements = stage.run(100, TokenDemand::default()).await;
     assert_eq!(returned(&settlements), 100);
     assert!(begin.elapsed() <= ms(101));
-    assert_eq!(stage.stops(), [StopReason::WaitTooLong { provider: "account".into(), wait }]);
+    let stops = stage.stops();
+    let [stop @ StopReason::WaitTooLong { wait: asked, until, .. }] = stops.as_slice() else {
+        panic!("{stops:?}")
+    };
+    assert_eq!(*asked, wait);
+    assert!(until.0 > UnixMillis::now().0 + 86_000_000);
+    assert!(stop.to_string().contains("it could go on at "), "{stop}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,93 @@
+//! An experiment by its name, for the commands that look over its runs.
+
+use super::error::CliError;
+use crate::{
+    domain::nearest,
+    store::{RunRow, Store, StoreError},
+};
+
+/// How many experiments a message offers.
+const OFFERED: usize = 8;
+
+/// The name of the experiment that `text` means, and its runs, the oldest first.
+///
+/// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
+/// the experiment of the latest run is meant.
+pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<RunRow>), CliError> {
+    let mut runs = store.list_runs()?;
+    runs.reverse();
+    let latest = runs.last().ok_or(StoreError::NoRuns)?;
+    let name = match text {
+        None => latest.experiment.clone(),
+        Some(text) => choose(text, &runs)?,
+    };
+    runs.retain(|run| run.experiment == name);
+    Ok((name, runs))
+}
+
+fn choose(text: &str, runs: &[RunRow]) -> Result<String, CliError> {
+    if runs.iter().any(|run| run.experiment == text) {
+        return Ok(text.to_owned());
+    }
+    if let Some(run) = runs.iter().find(|run| run.name.as_str() == text) {
+        return Ok(run.experiment.clone());
+    }
+    let mut names: Vec<&str> = vec![];
+    for run in runs.iter().rev() {
+        if !names.contains(&run.experiment.as_str()) {
+            names.push(&run.experiment);
+        }
+    }
+    let begins: Vec<&str> = names.iter().copied().filter(|name| name.starts_with(text)).collect();
+    let listed = |names: &[&str]| {
+        names.iter().take(OFFERED).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    match begins.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        [] => Err(CliError::Usage {
+            message: format!("no experiment is called `{text}`"),
+            hint: Some(match nearest(text, names.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("this store has {}", listed(&names)),
+            }),
+        }),
+        several => Err(CliError::Usage {
+            message: format!("several experiments begin with `{text}`"),
+            hint: Some(format!("they are {}", listed(several))),
+        }),
+    }
+}
+
+/// The targets to look at: `wanted` alone, or all that the latest of the runs has.
+pub(super) fn find_targets(
+    store: &Store,
+    experiment: &str,
+    runs: &[RunRow],
+    wanted: Option<&str>,
+) -> Result<Vec<String>, CliError> {
+    let of = |run: &RunRow| -> Result<Vec<String>, StoreError> {
+        Ok(store.targets(run.id)?.iter().map(|target| target.name.to_string()).collect())
+    };
+    let Some(wanted) = wanted else {
+        return runs.last().map_or(Ok(vec![]), |run| Ok(of(run)?));
+    };
+    let mut known: Vec<String> = vec![];
+    for run in runs.iter().rev() {
+        for target in of(run)? {
+            if target == wanted {
+                return Ok(vec![target]);
+            }
+            if !known.contains(&target) {
+                known.push(target);
+            }
+        }
+    }
+    let near = nearest(wanted, known.iter().map(String::as_str));
+    Err(CliError::Usage {
+        message: format!("no run of `{experiment}` has a target `{wanted}`"),
+        hint: Some(match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("its targets are `{}`", known.join("`, `")),
+        }),
+    })
+}
