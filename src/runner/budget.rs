@@ -187,6 +187,7 @@ mod tests {
             request_id: None,
             metered: Metered::default(),
             cost: None,
+            stderr: None,
         };
         let budget = SharedBudget::new(Budget::new(Some(dollars("0.10")), Cost::ZERO));
         let reservation = budget.admit(dollars("0.04")).unwrap();
