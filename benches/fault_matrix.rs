@@ -4,6 +4,8 @@
 //! cargo bench --bench fault_matrix
 //! ```
 
+#![expect(clippy::print_stdout, reason = "the rows are what it is for")]
+
 use std::{
     fs,
     path::PathBuf,

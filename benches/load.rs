@@ -9,6 +9,8 @@
 //!
 //! Without `oha` (or `OHA=/path/to/oha`) the rows stand without what it reaches.
 
+#![expect(clippy::print_stdout, reason = "the rows are what it is for")]
+
 use std::{
     env, fs,
     io::{BufRead, BufReader, Read, Write},

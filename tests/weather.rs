@@ -69,7 +69,7 @@ fn a_thousand_cases_in_rough_weather_lose_no_trial_in_either_dialect() {
             dropped: 0.02,
             rate_limited: 0.002,
             malformed: 0.005,
-            stalled: 0.002,
+            stalled: 0.005,
             slow: 0.0,
         };
         let latency = MockLatency { mean_ms: 20.0, jitter_ms: 20.0 };

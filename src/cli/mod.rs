@@ -32,8 +32,8 @@ mod steer;
 mod store;
 mod store_argument;
 mod stored_experiment;
-mod supervise;
 mod trend;
+mod supervise;
 
 use std::process::ExitCode;
 

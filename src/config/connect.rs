@@ -53,8 +53,8 @@ pub fn connect(
             Ok(provider) => {
                 let name = settings.name.clone();
                 let seed = experiment.settings.seed;
-                let queue = application::queue_settings(settings);
-                let queue = ProviderQueue::new(name, provider, queue, seed, events.clone());
+                let in_queue = application::queue_settings(settings);
+                let queue = ProviderQueue::new(name, provider, in_queue, seed, events.clone());
                 let queue = Arc::new(queue);
                 if settings.kind.is_remote() && settings.queue.limits.shared {
                     queue.share_account(account::folder(settings, key(settings).as_ref()));

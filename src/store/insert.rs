@@ -255,13 +255,13 @@ impl<'connection> Inserts<'connection> {
         Ok(position)
     }
 
+    pub(super) fn connection(&self) -> &Connection {
+        self.connection
+    }
+
     /// Writes what a stored trial's retrieval was worth, in place of what was said before.
     pub(super) fn retrieval(&self, key: TrialKey, score: &RetrievalScore) -> rusqlite::Result<()> {
         application::score(self.connection, key, score)
-    }
-
-    pub(super) fn connection(&self) -> &Connection {
-        self.connection
     }
 
     pub(super) fn status(
