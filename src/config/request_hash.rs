@@ -8,11 +8,13 @@ use crate::{domain::Request, store::RequestHash};
 impl Experiment {
     /// The hash of a trial's request, where its target's answers may be used again: BLAKE3 over the
     /// provider's kind and address, the model, the prompt, every parameter and the repeat. `None`
-    /// where the target does not reuse answers, or only plays recorded ones.
+    /// where the target does not reuse answers, only plays recorded ones, or is an application.
     pub fn request_hash(&self, target: usize, request: &Request) -> Option<RequestHash> {
         let target = &self.targets[target];
         let provider = &self.settings.providers[target.provider];
-        if !target.settings.reuse || provider.kind == ProviderKind::Replay {
+        // What an application answers hangs on its code and its index, which nobody sees from here.
+        let is_seen_whole = provider.kind != ProviderKind::Replay && !provider.kind.is_application();
+        if !target.settings.reuse || !is_seen_whole {
             return None;
         }
         let mut whole = json!({

@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_was_retrieved_is_read_by_key_by_target_and_by_sql() {
-        let (store, run) = store_with(1, 2);
+        let (store, run) = store_with(2, 1);
         let mut inserts = Inserts::prepare(&store.connection).unwrap();
         let (first, second) = (key(run.id, 0, 0, 1), key(run.id, 0, 1, 1));
         for (key, retrieved) in [(first, vec![passage("a"), passage("b")]), (second, vec![])] {

@@ -12,8 +12,8 @@ use super::{
     writer::Write,
 };
 use crate::domain::{
-    AttemptEnd, Case, Cost, ErrorClass, Failure, FailureKind, Outcome, Score, TrialKey, TrialRecord, Usage,
-    Verdict,
+    AttemptEnd, Case, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, Score, TrialKey,
+    TrialRecord, Usage, Verdict,
 };
 
 /// A store in a folder of its own with one run of the cases `c0`, `c1`, ...
@@ -414,8 +414,12 @@ fn every_documented_query_runs_and_gives_a_scorecards_numbers() {
         (1, 0, 1, Verdict::Fail),
     ] {
         let key = key(file.run, target, case, repeat);
-        send(trial(answered(key, "x")));
+        send(trial(TrialRecord { retrieved: Some(vec![]), ..answered(key, "x") }));
         send(graded(key, verdict));
+    }
+    for (repeat, hit, recall) in [(1, true, 0.5), (2, false, 0.0)] {
+        let score = RetrievalScore { k: 5, hit, recall, fact_recall: None };
+        send(Write::Retrieval { key: key(file.run, 0, 0, repeat), score });
     }
     let lost = key(file.run, 0, 1, 2);
     send(Write::Attempt(Box::new(attempt(lost, 1, rate_limited()))));
@@ -423,7 +427,8 @@ fn every_documented_query_runs_and_gives_a_scorecards_numbers() {
     writer.finish().unwrap();
 
     let found: Vec<Vec<Vec<String>>> = documented_queries().iter().map(|sql| rows(&file.path, sql)).collect();
-    let expected: [&[&[&str]]; 11] = [
+    let expected: [&[&[&str]]; 12] = [
+        &[&["a", "0.5000", "0.2500"]],
         &[&["a", "0.5000", "2", "3", "1"], &["b", "0.0000", "1", "1", "2"]],
         &[&["a", "0.5000"], &["b", "0.0000"]],
         &[&["a", "6", "5", "1", "2"], &["b", "6", "1", "5", "0"]],
