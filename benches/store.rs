@@ -103,6 +103,8 @@ fn triple(key: TrialKey) -> [Write; 3] {
         source: AnswerSource::Live,
         started_at: UnixMillis(1_790_000_000_000),
         finished_at: UnixMillis(1_790_000_000_812),
+        retrieved: None,
+        meta: None,
     };
     let attempt = Attempt {
         trial: key,
@@ -115,6 +117,7 @@ fn triple(key: TrialKey) -> [Write; 3] {
         request_id: record.request_id.clone(),
         metered,
         cost: record.cost,
+        stderr: None,
     };
     let score = Score {
         grader: "words".into(),
