@@ -5,7 +5,9 @@ use std::{collections::BTreeMap, env, path::Path};
 use secrecy::SecretString;
 
 use super::{
-    settings::{ProviderKind, ProviderSettings, Reading},
+    provider_kind::ProviderKind,
+    reading::Reading,
+    settings::ProviderSettings,
     written::{WrittenCommand, WrittenHeader, WrittenProvider},
 };
 use crate::{

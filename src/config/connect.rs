@@ -6,9 +6,7 @@ use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    account, application,
-    experiment::Experiment,
-    settings::{ProviderKind, ProviderSettings},
+    account, application, experiment::Experiment, provider_kind::ProviderKind, settings::ProviderSettings,
 };
 use crate::{
     domain::{Fault, Faults, RunEvent},

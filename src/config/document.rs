@@ -140,6 +140,21 @@ impl Document {
     }
 }
 
+/// A path that stands in `file`, relative to the file itself.
+pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
+    let folder = file.parent().unwrap_or_else(|| Path::new(""));
+    folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
+        // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
+        let plain = whole.file_name().is_some();
+        if part == std::path::Component::ParentDir && plain {
+            whole.pop();
+        } else {
+            whole.push(part);
+        }
+        whole
+    })
+}
+
 /// The entry `key` of a table, made if it is missing, or of a list by name or position.
 fn child<'a>(place: &'a mut Value, key: &str) -> Option<&'a mut Value> {
     match place {

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 
 use super::{
     prompt::PromptTemplate,
-    settings::{ProviderKind, Settings, TargetSettings},
+    provider_kind::ProviderKind,
+    settings::{Settings, TargetSettings},
 };
 use crate::{
     domain::{Begun, Case, CaseId, Cost, Fault, Faults, Parameters, Price, Prompt, Request, TargetName},

@@ -190,7 +190,7 @@ pub(super) fn meant(document: &Document, written: WrittenGates, faults: &mut Fau
 }
 
 fn beside(document: &Document, path: &Path) -> PathBuf {
-    super::settings::beside(document.file(), path)
+    super::document::beside(document.file(), path)
 }
 
 struct Checks<'a> {

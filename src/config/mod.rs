@@ -9,8 +9,10 @@ mod experiment;
 mod gates;
 mod prices;
 mod prompt;
-mod request_hash;
 mod prompt_cache;
+mod provider_kind;
+mod reading;
+mod request_hash;
 mod settings;
 mod stop;
 mod written;
@@ -23,9 +25,8 @@ pub use self::{
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
-    settings::{
-        DEFAULT_STORE, Overrides, Plan, ProviderKind, ProviderSettings, STORE_VARIABLE, Settings,
-        TargetSettings, read,
-    },
+    provider_kind::ProviderKind,
+    reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
+    settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},
 };

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{gates::WrittenGates, prices::WrittenPrice, settings::ProviderKind, stop::StopSettings};
+use super::{gates::WrittenGates, prices::WrittenPrice, provider_kind::ProviderKind, stop::StopSettings};
 use crate::{
     domain::{AnswerKeeping, PassIf},
     providers::{AnswerPointers, ExecMode, ExitCodes, HttpMethod, MaxTokensField, SimulatedTarget},
