@@ -5,8 +5,8 @@ use clap::Args;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
+    experiment_args::{ExperimentArgs, Ready},
     output,
-    run::{ExperimentArgs, Ready},
 };
 use crate::{
     config::{self, CachedParts},

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::{
     error::CliError,
     exit_status::ExitStatus,
+    experiment_args::{ExperimentArgs, Ready},
     output,
-    run::{ExperimentArgs, Ready},
 };
 use crate::{
     config::Experiment,

@@ -7,8 +7,8 @@ use super::{
     error::CliError,
     estimate,
     exit_status::ExitStatus,
-    output,
-    run::{self, ExperimentArgs},
+    experiment_args::ExperimentArgs,
+    new_run, output,
     session::{self, Prepared, Screen},
     store_argument,
 };
@@ -50,7 +50,7 @@ pub(super) fn pilot(arguments: &PilotArgs) -> Result<ExitStatus, CliError> {
     }
     let mut store = Store::open(&ready.store)?;
     early_stop::check(&store, &ready.experiment)?;
-    let created = run::create_run(&mut store, &ready)?;
+    let created = new_run::create_run(&mut store, &ready)?;
     let estimated = estimate::at_start(&store, &ready.experiment, created.id, true)?;
     store.add_estimate(created.id, &estimated)?;
     let name = created.name.clone();

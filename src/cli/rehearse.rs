@@ -15,8 +15,8 @@ use tokio::runtime::{self, Runtime};
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    output,
-    run::{self, ExperimentArgs, Ready},
+    experiment_args::{ExperimentArgs, Ready},
+    new_run, output,
     session::{self, Prepared, Screen},
 };
 use crate::{
@@ -119,7 +119,7 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<ExitStatus, CliError>
     let servers = redirect(&mut ready, arguments, &runtime)?;
 
     let mut store = Store::open(&ready.store)?;
-    let created = run::create_run(&mut store, &ready)?;
+    let created = new_run::create_run(&mut store, &ready)?;
     let prepared = Prepared::new(created, ready.experiment, ready.store.clone());
     let run = prepared.run;
     let summary = session::ask_to_the_end(prepared, store, &arguments.screen)?;
