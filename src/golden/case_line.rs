@@ -1,6 +1,10 @@
 //! One line of a golden set, from fields as written to a case, or to its faults.
 
-use std::{collections::HashMap, mem, path::Path};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    mem,
+    path::Path,
+};
 
 use serde_json::{Value, value::RawValue};
 
@@ -81,8 +85,9 @@ impl LineReader<'_> {
                 return None;
             }
         };
-        match ids.get(&comparable(id.as_str())) {
-            Some((line, earlier)) => {
+        match ids.entry(comparable(id.as_str())) {
+            Entry::Occupied(known) => {
+                let (line, earlier) = known.get();
                 let message = if *earlier == id {
                     format!("the id is already used on line {line}")
                 } else {
@@ -91,8 +96,8 @@ impl LineReader<'_> {
                 self.fault("id", Some((raw, 0)), message, Some("rename one of the two".to_owned()));
                 None
             }
-            None => {
-                ids.insert(comparable(id.as_str()), (self.number, id.clone()));
+            Entry::Vacant(free) => {
+                free.insert((self.number, id.clone()));
                 Some(id)
             }
         }

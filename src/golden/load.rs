@@ -8,6 +8,8 @@ use std::{
     sync::Arc,
 };
 
+use rayon::prelude::*;
+
 use super::{
     CaseDefaults, GoldenSet,
     case_line::{LineReader, syntax_fault},
@@ -129,6 +131,10 @@ impl<'a> Building<'a> {
         }
         self.cases.shrink_to_fit();
         self.lines.shrink_to_fit();
+        self.cases.par_iter_mut().for_each(|case| {
+            let case = Arc::get_mut(case).expect("a case that was just read has no other owner");
+            case.fingerprint = case_fingerprint(case);
+        });
         let fingerprint = set_fingerprint(self.cases.iter().map(AsRef::as_ref));
         let set = GoldenSet { path: self.path.to_owned(), cases: self.cases, fingerprint, lines: self.lines };
         (set, Faults(self.faults))
@@ -152,7 +158,6 @@ impl<'a> Building<'a> {
             && self.faults.len() == faults_before
         {
             case.id = id;
-            case.fingerprint = case_fingerprint(&case);
             self.cases.push(Arc::new(case));
             self.lines.push(number);
         }
