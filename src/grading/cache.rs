@@ -10,13 +10,16 @@ use crate::{
     golden::canonical_json,
 };
 
+/// A grader, or what is wrong with its specification.
+type Compiled = Result<Arc<Grader>, Vec<String>>;
+
 /// Compiles graders and hands out the same one for the same specification.
 #[derive(Debug, Default)]
 pub struct GraderCache {
-    graders: HashMap<Fingerprint, Result<Arc<Grader>, Vec<String>>>,
+    graders: HashMap<Fingerprint, Compiled>,
     /// What was asked for last: most cases have the graders of the one before, and comparing is cheaper
     /// than hashing.
-    last: Option<(GraderSpec, Result<Arc<Grader>, Vec<String>>)>,
+    last: Option<(GraderSpec, Compiled)>,
 }
 
 impl GraderCache {
