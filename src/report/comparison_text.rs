@@ -267,18 +267,21 @@ fn evidence(comparison: &Comparison) -> String {
     let mut text = String::new();
     let mut line = |label: &str, value: String| text.push_str(&wrapped(&format!("{label:12}"), &value));
     if let Some(se) = difference.se {
-        let unpaired = difference.se_unpaired.map(|se| format!("; unpaired it would be {}", in_points(se)));
+        let is_clustered = difference.n_clusters < difference.n_cases;
         let naive = difference
             .se_naive
-            .filter(|_| difference.n_clusters < difference.n_cases)
+            .filter(|_| is_clustered)
             .map(|se| format!("; ignoring clusters {}", in_points(se)));
+        // The unpaired error knows no clusters: beside a clustered one it must say so.
+        let ignoring = if is_clustered { "ignoring the pairing, too, " } else { "unpaired it would be " };
+        let unpaired = difference.se_unpaired.map(|se| format!("; {ignoring}{}", in_points(se)));
         line(
             "std error",
             format!(
                 "{} (paired, CR2){}{}",
                 in_points(se),
-                unpaired.unwrap_or_default(),
-                naive.unwrap_or_default()
+                naive.unwrap_or_default(),
+                unpaired.unwrap_or_default()
             ),
         );
     }
