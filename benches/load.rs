@@ -141,7 +141,7 @@ impl Bench {
         let path = if dialect == "openai" { "/v1" } else { "" };
         self.run_target(
             &format!(
-                "provider = \"p\"\nmodel = \"m\"\nmax_tokens = 200\n[provider.p]\nkind = \"{dialect}\"\n\
+                "provider = \"p\"\nmodel = \"m\"\nmax_tokens = 20000\n[provider.p]\nkind = \"{dialect}\"\n\
                  base_url = \"{}{path}\"\napi_key_env = \"CASELOAD_BENCH_KEY\"\nlimits = {{ {limits} }}\n",
                 server.url
             ),
