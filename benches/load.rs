@@ -186,6 +186,12 @@ impl Bench {
             .stderr(Stdio::null());
         let output = command.output().ok()?;
         let told: Value = serde_json::from_slice(&output.stdout).ok()?;
+        // A generator that gets something else is fast at something else.
+        let answered = told["statusCodeDistribution"]["200"].as_u64();
+        if answered != Some(requests) {
+            println!("oha got {} {}", told["statusCodeDistribution"], told["errorDistribution"]);
+            return None;
+        }
         told["summary"]["total"].as_f64()
     }
 }
@@ -300,7 +306,7 @@ fn beside_the_generator(cases: usize, in_flight: u32, server_arguments: &[&str],
     let taken = bench.run(&server, "openai", 1, &format!("max_in_flight = {in_flight}"));
     let sending = server.sending_s();
     let again = bench.oha(&server, cases as u64, in_flight);
-    let oha = oha.zip(again).map(|(first, second)| first.min(second));
+    let oha = [oha, again].into_iter().flatten().reduce(f64::min);
     let of_ideal = |time: f64| or_dash(ideal_s.map(|ideal| time / ideal), 3);
     if let Some(time) = oha {
         println!("| oha | {time:.3} | {:.0} | {} | 1 | | |", cases as f64 / time, of_ideal(time));
