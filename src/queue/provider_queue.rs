@@ -307,7 +307,9 @@ impl<T: Transport> ProviderQueue<T> {
         }
         // No attempt could end within the trial's time after a longer wait.
         let own_wait = backoff.next().filter(|wait| left.is_none_or(|left| *wait < left));
-        let slow = failure.class == ErrorClass::RetrySlow;
+        // A server without capacity is passing trouble like any other 5xx: unless it names a wait, it
+        // neither pauses the queue nor shrinks its concurrency. Pressure on a limit does both.
+        let slow = failure.class == ErrorClass::RetrySlow && failure.kind == FailureKind::RateLimit;
         let base = Duration::from_millis(self.settings.retry.base_delay_ms);
         let pause = asked.or_else(|| slow.then(|| own_wait.unwrap_or(base)));
         // Before the place is given up, so that the next one in line already meets the pause.

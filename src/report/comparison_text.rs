@@ -502,3 +502,19 @@ fn bare_percent(share: f64) -> String {
 fn p_value(p: f64) -> String {
     if p < 0.0001 { "<0.0001".to_owned() } else { format!("{p:.4}") }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::comparison_fixture;
+
+    #[test]
+    fn a_comparison_reads_as_before() {
+        insta::assert_snapshot!(comparison_text(&comparison_fixture::comparison(), true));
+    }
+
+    #[test]
+    fn its_json_has_the_shape_that_is_documented() {
+        insta::assert_snapshot!(serde_json::to_string_pretty(&comparison_fixture::comparison()).unwrap());
+    }
+}

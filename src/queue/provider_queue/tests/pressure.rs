@@ -68,6 +68,17 @@ async fn a_server_error_without_it_delays_its_own_trial_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_without_capacity_delays_its_own_trial_only() {
+    let overloaded = || no(ErrorClass::RetrySlow, FailureKind::Overloaded, 503, None);
+    let stage =
+        Stage::set(in_flight(1), move |sent| (ms(100), if sent.nth == 0 { overloaded() } else { yes() }));
+    stage.run(2, TokenDemand::default()).await;
+    let sent = stage.sent();
+    assert_eq!((sent[1].case, sent[1].at_ms), (1, 100));
+    assert_eq!(stage.queue.concurrency_history().len(), 1, "trouble of the server is no pressure");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_wait_that_is_over_already_means_our_own_back_off() {
     let stage = Stage::set(settings(), |sent| {
         (ms(100), if sent.nth == 0 { too_many(Some(Duration::ZERO)) } else { yes() })
