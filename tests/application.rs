@@ -399,6 +399,10 @@ fn the_worked_example_runs_and_fewer_passages_find_fewer_sources() {
     assert!((hit - hit_cut).abs() < 0.05 && (pass - pass_cut).abs() < 0.02, "{hit_cut} {pass_cut}");
     // What the averages do not say: the gates that came with each run name the cases that broke.
     let one = project.caseload(&["compare", "app-1", "app-top-k-1-1"]).exits(1);
+    assert!(one.stdout.contains("retrieval hit rate"), "{}", one.stdout);
+    let json = project.caseload(&["compare", "app-1", "app-top-k-1-1", "--json"]).exits(1).json();
+    let hit_rate = &json["retrieval"]["hit_rate"];
+    assert!(hit_rate["difference"]["high"].as_f64().unwrap() < 0.0, "{hit_rate}");
     one.stdout_has("FAIL").stdout_has("sms-carry-over").stdout_has("broke");
     project.caseload(&["compare", "app-1", "app-chunk-words-55-1"]).exits(1).stdout_has("broke 25");
     nothing_is_left_behind(&project);

@@ -215,6 +215,7 @@ impl Side {
                 input_tokens: line.input_tokens,
                 output_tokens: line.output_tokens,
                 latency_ms: line.latency_ms,
+                retrieval: None,
                 id: CaseId::from(id),
             });
         }

@@ -8,7 +8,7 @@ use super::{
     comparison::{
         Amount, Comparison, Confirmed, Direction, Matrix, MatrixRow, SCHEMA_VERSION, SideInfo, Verdict,
     },
-    cost::cost,
+    cost::{cost, retrieval},
     difference::{self, Counts, DEFAULT_AIM},
     error::CompareError,
     flips::flips,
@@ -97,6 +97,7 @@ pub fn compare(a: &Side, b: &Side, options: &Options) -> Result<Comparison, Comp
         graders: difference::graders(a, b, &matched, &counts),
         structural: difference::structural(a, b, &matched, &counts),
         latency_ms: latency(a, b, &matched),
+        retrieval: retrieval(a, b, &matched),
         verdict: Verdict::of(&results),
         left_out,
         difference,

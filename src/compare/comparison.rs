@@ -41,6 +41,8 @@ pub struct Comparison {
     pub cost: CostComparison,
     /// How long they took.
     pub latency_ms: LatencyComparison,
+    /// What was retrieved; `None` where no pair has it on both sides.
+    pub retrieval: Option<RetrievalComparison>,
     /// What the gates say.
     pub gates: Vec<GateResult>,
     /// Gates that differ from those the candidate's run was started with.
@@ -347,6 +349,15 @@ pub struct Quantity {
     pub n: usize,
     /// How the interval was made.
     pub method: &'static str,
+}
+
+/// What the applications of both sides retrieved, beside and apart from the answers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RetrievalComparison {
+    /// The share of cases for which a labelled source was retrieved.
+    pub hit_rate: Quantity,
+    /// The share of the labelled sources that were retrieved.
+    pub recall: Quantity,
 }
 
 /// What the answers cost on both sides.

@@ -1,10 +1,10 @@
-//! What the answers of both sides cost, paired by case.
+//! What the answers of both sides cost, and what was retrieved for them, paired by case.
 
 use super::{
-    comparison::{Amount, CostComparison, Quantity},
+    comparison::{Amount, CostComparison, Quantity, RetrievalComparison},
     difference::{CONFIDENCE, cluster_labels},
     pairing::Pair,
-    side::{Side, SideCase},
+    side::{Side, SideCase, SideRetrieval},
 };
 use crate::stats::{self, Clusters, Samples};
 
@@ -25,6 +25,15 @@ pub(super) fn cost(a: &Side, b: &Side, matched: &[Pair]) -> CostComparison {
         total_usd: [a.totals.cost_usd, b.totals.cost_usd],
         unknown: matched.len() - priced.a.len(),
     }
+}
+
+/// What was retrieved on both sides, over the pairs that have it on both.
+pub(super) fn retrieval(a: &Side, b: &Side, matched: &[Pair]) -> Option<RetrievalComparison> {
+    let of = |value: fn(SideRetrieval) -> f64| {
+        Values::of(a, b, matched, |case| case.retrieval.map(value)).quantity()
+    };
+    let hit_rate = of(|retrieval| retrieval.hit_rate);
+    (hit_rate.n > 0).then(|| RetrievalComparison { hit_rate, recall: of(|retrieval| retrieval.recall) })
 }
 
 /// One value a case on both sides; cases that lack one on a side are left out.

@@ -38,7 +38,7 @@ pub use self::{
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
         GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,
-        SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
+        RetrievalComparison, SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
     },
     confirm::{ConfirmedFlip, Flipped, FreshCase, confirmed_flips, judge_fresh},
     error::CompareError,
@@ -46,7 +46,7 @@ pub use self::{
     gates::judge_side,
     history::{CaseCounts, History, HistoryCase, HistoryRun},
     resolve::{DEFAULT_BASELINE, SideSource, read_sides},
-    side::{Count, Percentiles, Side, SideCase, SideGrader, SideTotals},
+    side::{Count, Percentiles, Side, SideCase, SideGrader, SideRetrieval, SideTotals},
     sign_offs::SignOff,
     trend::{Change, ChangeKind, ChangePoint, Share, TrendRun, TrendTarget, trend_target},
 };

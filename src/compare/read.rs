@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::{
     error::CompareError,
-    side::{Count, Percentiles, Side, SideCase, SideGrader, SideTotals},
+    side::{Count, Percentiles, Side, SideCase, SideGrader, SideRetrieval, SideTotals},
 };
 use crate::{
     domain::{Cost, Outcome},
@@ -26,6 +26,7 @@ impl Side {
         })?;
         let graders = read_scores(store, id, target, &mut cases)?;
         let totals = read_trials(store, id, target, &mut cases)?;
+        read_retrieval(store, id, target, &mut cases)?;
         let own = &run.targets[target as usize];
         let label = match run.targets.len() {
             1 => run.row.name.to_string(),
@@ -63,6 +64,7 @@ fn empty_case(case: RunCase) -> SideCase {
         input_tokens: None,
         output_tokens: None,
         latency_ms: None,
+        retrieval: None,
     }
 }
 
@@ -128,6 +130,24 @@ fn read_scores(
         close(done);
     }
     Ok(graders)
+}
+
+/// Fills in what was retrieved for each case: means over the repeats whose application told it.
+fn read_retrieval(store: &Store, run: i64, target: u32, cases: &mut [SideCase]) -> Result<(), StoreError> {
+    let mut repeats = vec![0_u32; cases.len()];
+    store.for_each_retrieval::<StoreError>(run, target, |row| {
+        let Some(score) = row.score else { return Ok(()) };
+        let at = row.case as usize;
+        repeats[at] += 1;
+        let so_far = cases[at].retrieval.unwrap_or(SideRetrieval { hit_rate: 0.0, recall: 0.0 });
+        // A running mean: the repeats of a case come one after the other.
+        let mean = |mean: f64, value: f64| mean + (value - mean) / f64::from(repeats[at]);
+        cases[at].retrieval = Some(SideRetrieval {
+            hit_rate: mean(so_far.hit_rate, f64::from(u8::from(score.hit))),
+            recall: mean(so_far.recall, score.recall),
+        });
+        Ok(())
+    })
 }
 
 fn add(count: &mut Count, passed: bool) {

@@ -53,6 +53,17 @@ pub struct SideCase {
     pub output_tokens: Option<f64>,
     /// Mean latency of an answer, in milliseconds.
     pub latency_ms: Option<f64>,
+    /// What its application retrieved was worth; `None` where nothing was told or no source is labelled.
+    pub retrieval: Option<SideRetrieval>,
+}
+
+/// What an application retrieved for a case, as means over its repeats.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SideRetrieval {
+    /// The share of repeats in which a source was among what was retrieved.
+    pub hit_rate: f64,
+    /// The share of the sources that were retrieved.
+    pub recall: f64,
 }
 
 impl SideCase {

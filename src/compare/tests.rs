@@ -31,6 +31,7 @@ fn side(label: &str, planned: u32, counts: &[(u32, u32)]) -> Side {
             input_tokens: Some(100.0),
             output_tokens: Some(20.0),
             latency_ms: Some(500.0),
+            retrieval: None,
         })
         .collect();
     let totals = SideTotals {

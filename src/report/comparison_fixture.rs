@@ -32,6 +32,7 @@ fn case(id: &str, passes: u32) -> SideCase {
         input_tokens: Some(120.0),
         output_tokens: Some(40.0),
         latency_ms: Some(900.0),
+        retrieval: None,
     }
 }
 
@@ -163,6 +164,7 @@ pub(super) fn comparison() -> Comparison {
             ..CostComparison::default()
         },
         latency_ms: LatencyComparison::default(),
+        retrieval: None,
         gates: vec![
             GateResult {
                 name: "no_new_hard_failures",

@@ -158,6 +158,10 @@ fn numbers(text: &mut String, comparison: &Comparison) -> fmt::Result {
     )?;
     let not_measured = |side: &crate::compare::SideInfo| count(side.trials.saturating_sub(side.graded));
     writeln!(text, "| trials not measured | {} | {} | |", not_measured(baseline), not_measured(candidate))?;
+    if let Some(retrieval) = &comparison.retrieval {
+        quantity(text, "retrieval hit rate", &retrieval.hit_rate, percent)?;
+        quantity(text, "retrieval recall", &retrieval.recall, percent)?;
+    }
     let dollars = |amount: f64| format!("${amount:.6}");
     quantity(text, "cost of an answer", &comparison.cost.per_case_usd, dollars)?;
     let whole = |tokens: f64| format!("{tokens:.0}");

@@ -164,6 +164,10 @@ fn quantities(comparison: &Comparison) -> String {
     if let Some(structural) = &comparison.structural {
         table.row(difference_row("structural graders", structural));
     }
+    if let Some(retrieval) = &comparison.retrieval {
+        table.row(quantity_row("retrieval hit rate", &retrieval.hit_rate, share));
+        table.row(quantity_row("retrieval recall", &retrieval.recall, share));
+    }
     let cost = &comparison.cost;
     if cost.per_case_usd.baseline.is_some() {
         table.row(quantity_row("cost an answer", &cost.per_case_usd, |usd| signed_text(usd, dollar_text)));
@@ -215,6 +219,14 @@ fn quantity_row(name: &str, quantity: &Quantity, show: impl Fn(Shown) -> String)
         ends(difference.low, difference.high, with_sign),
         String::new(),
     ]
+}
+
+/// A share as a percentage, a difference of shares in points.
+fn share(shown: Shown) -> String {
+    match shown {
+        Shown::Plain(value) => percent(value),
+        Shown::Signed(value) => signed(value),
+    }
 }
 
 fn signed_text(shown: Shown, text: impl Fn(f64) -> String) -> String {
