@@ -20,9 +20,9 @@ pub struct Components {
     pub between: Estimable<f64>,
 }
 
-/// Splits the variance of case means (Miller §3.1): Var(s_i) = Var(x) + E[σ_i²]/K.
+/// Splits the variance of case means (Miller §3.1): Var(s_i) = Var(x) + E\[σ_i²\]/K.
 ///
-/// v_i = unbiased variance of case i's samples (K_i >= 2); within = mean v_i, unbiased for E[σ_i²]
+/// v_i = unbiased variance of case i's samples (K_i >= 2); within = mean v_i, unbiased for E\[σ_i²\]
 /// even if the σ_i differ; cases with one sample borrow it. With constant K this is the one-way
 /// random-effects ANOVA. Assumes that K_i does not depend on the answers: retrying until a pass
 /// breaks it. The standard error of the mean needs nothing added: it is that of the case means.

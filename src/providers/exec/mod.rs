@@ -1,7 +1,7 @@
 //! A program as a provider: one process a trial, or long-lived ones that speak JSON lines.
 //!
-//! What is written to and read from a program stands in [`protocol`]; one process a trial in
-//! [`once`], long-lived ones in [`worker`]. No program is a child of the runner: a [`supervisor`]
+//! What is written to and read from a program stands in `protocol`; one process a trial in
+//! `once`, long-lived ones in `worker`. No program is a child of the runner: a [`supervisor`]
 //! between them sees to it that nothing is left behind, however the runner ends.
 
 mod launch;
