@@ -17,6 +17,17 @@ pub(super) fn last_box(text: &str) -> Result<Option<&str>, &'static str> {
     }
 }
 
+/// What a grader reads of an answer: what stands in its last box where that is asked for, else all of it.
+///
+/// # Errors
+/// There is no box, or the last one is not closed.
+pub(super) fn answer_or_box(answer: &str, boxed: bool) -> Result<&str, &'static str> {
+    if !boxed {
+        return Ok(answer);
+    }
+    last_box(answer)?.ok_or("no `\\boxed{…}` in the answer")
+}
+
 /// Where the brace stands that closes the one before `rest`.
 fn closing_brace(rest: &str) -> Option<usize> {
     let mut depth = 1;

@@ -5,7 +5,7 @@
 //! `boxed` (compare what stands in the last `\boxed{…}`; numbers in it by value).
 
 use super::{
-    boxed::last_box,
+    boxed::{answer_or_box, last_box},
     expected,
     finding::Finding,
     fold::Fold,
@@ -61,14 +61,9 @@ impl Exact {
             Ok(wanted) => wanted,
             Err(lack) => return Finding::unscored(lack),
         };
-        let found = if self.boxed {
-            match last_box(answer) {
-                Ok(Some(found)) => found,
-                Ok(None) => return Finding::fail("no `\\boxed{…}` in the answer"),
-                Err(fault) => return Finding::fail(fault),
-            }
-        } else {
-            answer
+        let found = match answer_or_box(answer, self.boxed) {
+            Ok(found) => found,
+            Err(fault) => return Finding::fail(fault),
         };
         if wanted.iter().any(|wanted| self.is_same(found, wanted)) {
             return Finding::pass();

@@ -10,7 +10,7 @@
 use serde_json::Value;
 
 use super::{
-    boxed::last_box,
+    boxed::{answer_or_box, last_box},
     expected,
     finding::Finding,
     number_text::{Numbers, Reading, Token, single_number},
@@ -117,14 +117,9 @@ impl Number {
             Ok(wanted) => wanted,
             Err(lack) => return Finding::unscored(lack),
         };
-        let answer = if self.boxed {
-            match last_box(answer) {
-                Ok(Some(found)) => found,
-                Ok(None) => return Finding::fail("no `\\boxed{…}` in the answer"),
-                Err(fault) => return Finding::fail(fault),
-            }
-        } else {
-            answer
+        let answer = match answer_or_box(answer, self.boxed) {
+            Ok(found) => found,
+            Err(fault) => return Finding::fail(fault),
         };
         let numbers = Numbers::of(answer);
         let tokens = self.with_unit(&numbers);

@@ -72,7 +72,7 @@ fn cases(count: usize) -> Vec<Case> {
 }
 
 #[test]
-#[ignore = "takes a minute"]
+#[ignore = "a timing at scale for a release build: `cargo test --release -- --ignored shards`"]
 fn eight_shards_of_10_000_trials_merge_in_less_than_10_s() {
     let folder = TempDir::new().unwrap();
     let cases = cases(16_000);
@@ -95,7 +95,7 @@ fn eight_shards_of_10_000_trials_merge_in_less_than_10_s() {
 }
 
 #[test]
-#[ignore = "takes minutes"]
+#[ignore = "a timing at scale for a release build: `cargo test --release -- --ignored one_run_of_30`"]
 fn one_run_of_30_of_100_000_trials_goes_in_less_than_5_s_and_no_reader_waits() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("all.db");

@@ -288,7 +288,7 @@ fn two_writers_and_a_reader_never_meet_a_lock() {
 
 /// The other half of the next test: a process that dies while it writes.
 #[test]
-#[ignore = "started by another test"]
+#[ignore = "dies on purpose: the next test starts it as a process of its own"]
 fn a_process_that_dies_while_it_writes() {
     let Ok(path) = std::env::var("CASELOAD_TEST_STORE") else { return };
     let mut store = Store::open(&path).unwrap();
