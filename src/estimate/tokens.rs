@@ -16,7 +16,7 @@ use super::{
 use crate::{
     config::{Experiment, ProviderKind, Target},
     domain::{CaseId, Fingerprint, Prompt},
-    providers::{estimate_input_tokens, estimate_tokens::tokens_of},
+    providers::{estimate_input_tokens, tokens_of},
     stats::SplitMix64,
 };
 

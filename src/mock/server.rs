@@ -29,14 +29,15 @@ use tokio::{
 
 use super::{
     account::{Account, Demand},
-    book::Book,
-    exchange::{Answer, Dialect, Problem, Question, StreamOptions, body_hash, request_id},
+    cut_connections::{Line, Listener},
+    dialect::Dialect,
+    exchange::{Answer, Problem, Question, StreamOptions, body_hash, request_id},
     faults::{self, Fate, Fault},
+    find_case::Book,
     limits::{self, Reading},
     script::{self, Step},
     settings::MockSettings,
     stats::{Counters, Ending, MockStats},
-    wire::{Line, Listener},
 };
 use crate::{
     domain::{Case, LimitDimension, Outcome, TargetName, Usage},
