@@ -25,6 +25,7 @@ mod stats;
 mod stream_tests;
 #[cfg(test)]
 mod tests;
+mod visit;
 
 pub use self::{
     server::{MockServer, serve},

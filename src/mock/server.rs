@@ -38,6 +38,7 @@ use super::{
     script::{self, Step},
     settings::MockSettings,
     stats::{Counters, Ending, MockStats},
+    visit::Visit,
 };
 use crate::{
     domain::{Case, LimitDimension, Outcome, TargetName, Usage},
@@ -148,7 +149,7 @@ pub(super) struct Server {
     models: RwLock<HashMap<String, Arc<Model>>>,
     account: Account,
     cache: Mutex<PrefixCache>,
-    counters: Mutex<Counters>,
+    counters: Arc<Mutex<Counters>>,
     requests: AtomicU64,
 }
 
@@ -175,7 +176,7 @@ impl Server {
             models: RwLock::default(),
             account: Account::new(&settings),
             cache: Mutex::default(),
-            counters: Mutex::new(Counters::new()),
+            counters: Arc::new(Mutex::new(Counters::new())),
             requests: AtomicU64::new(0),
             settings,
         }
@@ -287,27 +288,6 @@ impl Server {
     }
 }
 
-/// A request while it is being answered: counted as abandoned unless its answer went out whole.
-pub(super) struct Visit {
-    server: Arc<Server>,
-    ending: Ending,
-    is_whole: bool,
-}
-
-impl Visit {
-    /// Its answer went out as it was meant to.
-    pub(super) fn went_out(&mut self) {
-        self.is_whole = true;
-    }
-}
-
-impl Drop for Visit {
-    fn drop(&mut self) {
-        let ending = if self.is_whole { self.ending } else { Ending::Abandoned };
-        self.server.counters().ended(ending, Instant::now());
-    }
-}
-
 async fn respond(
     server: Arc<Server>,
     dialect: Dialect,
@@ -317,7 +297,7 @@ async fn respond(
 ) -> Response {
     let number = server.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let in_minute = server.counters().arrived(Instant::now());
-    let visit = Visit { server: Arc::clone(&server), ending: Ending::Abandoned, is_whole: false };
+    let visit = Visit::new(Arc::clone(&server.counters));
     let mut call = Call { dialect, number, readings: vec![] };
 
     if !server.has_key(&headers) {
@@ -375,7 +355,7 @@ async fn respond(
 
     let returned = server.settings_of(&question.model).model.as_deref().unwrap_or(&question.model);
     let answer = Answer { number, model: returned, outcome: answer.outcome, text: &answer.text, usage };
-    call.answer(visit, &line, fate, &answer, question.stream, problem.as_ref()).await
+    call.answer(&server, visit, &line, fate, &answer, question.stream, problem.as_ref()).await
 }
 
 /// What every response to one request has in common.
@@ -389,6 +369,7 @@ impl Call {
     /// An answer, as whole as `fate` allows; `problem` is what ends it if it is a stream.
     async fn answer(
         &self,
+        server: &Server,
         mut visit: Visit,
         line: &Line,
         fate: Fate,
@@ -396,13 +377,13 @@ impl Call {
         stream: Option<StreamOptions>,
         problem: Option<&Problem>,
     ) -> Response {
-        let server = Arc::clone(&visit.server);
-        visit.ending = match fate.fault {
+        let ending = match fate.fault {
             Some(Fault::Dropped { .. }) => Ending::Dropped,
             Some(Fault::Half | Fault::Html) => Ending::Malformed,
             _ if problem.is_some() => Ending::Broken,
             _ => Ending::Answered(answer.usage),
         };
+        visit.will_end(ending);
         if let Some(Fault::Dropped { after }) = fate.fault
             && (stream.is_none() || fate.at_start)
         {
@@ -457,7 +438,7 @@ impl Call {
     /// The answer to a request that gets none.
     fn refuse(&self, mut visit: Visit, problem: &Problem) -> Response {
         let (status, body) = self.dialect.failure(problem, self.number);
-        visit.ending = Ending::Status(status.as_u16());
+        visit.will_end(Ending::Status(status.as_u16()));
         visit.went_out();
         self.identified(reply(status, "application/json", Body::from(body)))
     }
