@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::{ErrorClass, FailureKind, LimitDimension, Outcome, Usage},
-        providers::response::tests::response,
+        providers::wire::response::tests::response,
     };
 
     fn streamed(headers: &[(&str, &str)]) -> Streamed {
