@@ -4,19 +4,21 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter, types::Value};
 
-use super::{
-    answers::Answers,
-    contents::Contents,
-    error::{StoreError, failed_to},
-    packed::{Packed, length, pack, unpack},
-    run_tables::run_tables,
-};
+use super::run_tables::run_tables;
 use crate::domain::AnswerKeeping;
+use crate::store::{
+    error::{StoreError, failed_to},
+    write::{
+        answers::Answers,
+        contents::Contents,
+        packed::{Packed, length, pack, unpack},
+    },
+};
 
 /// A run to be copied, whole or as one of several parts of one.
 pub(super) struct Part<'a> {
-    pub(super) connection: &'a Connection,
-    pub(super) run: i64,
+    pub(in crate::store) connection: &'a Connection,
+    pub(in crate::store) run: i64,
 }
 
 /// Tables that are not copied row by row.

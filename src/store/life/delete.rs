@@ -2,13 +2,13 @@
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{
-    answers::Answers,
+use super::run_tables::{RunTable, run_tables};
+use crate::domain::UnixMillis;
+use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    run_tables::{RunTable, run_tables},
+    write::answers::Answers,
 };
-use crate::domain::UnixMillis;
 
 /// About how many trials one transaction deletes.
 const TRIALS_A_STEP: u32 = 2_000;
@@ -129,7 +129,7 @@ mod tests {
         domain::Verdict,
         store::{
             fixtures::{answered, case, create, key, score},
-            insert::Inserts,
+            write::insert::Inserts,
         },
     };
 

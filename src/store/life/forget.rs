@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, TransactionBehavior, params};
 
-use super::{
-    answers::Answers,
-    dictionary,
+use super::run_tables::{RunTable, run_tables};
+use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    run_tables::{RunTable, run_tables},
+    write::{answers::Answers, dictionary},
 };
 
 /// Whose words go.

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use super::{
+use super::upkeep::with_suffix;
+use crate::domain::RunId;
+use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    upkeep::with_suffix,
 };
-use crate::domain::RunId;
 
 /// How large a store is.
 #[derive(Clone, Debug, PartialEq)]

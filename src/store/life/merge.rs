@@ -11,13 +11,15 @@ use serde_json::Value;
 use super::{
     copy::{Part, join_parts},
     delete::delete_whole_run,
-    dictionary,
-    error::{StoreError, failed_to},
-    find::RunDetail,
-    open::Store,
     run_tables::run_tables,
 };
 use crate::domain::{RunId, RunStatus};
+use crate::store::{
+    error::{StoreError, failed_to},
+    open::Store,
+    read::find::RunDetail,
+    write::dictionary,
+};
 
 /// What became of one run of another store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,11 +48,11 @@ pub enum Merged {
 /// A shard that a run holds.
 #[derive(Clone, Debug)]
 pub(super) struct ShardRow {
-    pub(super) shard: u32,
-    pub(super) of: u32,
-    pub(super) created_at: i64,
-    pub(super) status: RunStatus,
-    pub(super) stop_reason: Option<String>,
+    pub(in crate::store) shard: u32,
+    pub(in crate::store) of: u32,
+    pub(in crate::store) created_at: i64,
+    pub(in crate::store) status: RunStatus,
+    pub(in crate::store) stop_reason: Option<String>,
 }
 
 /// A run of one of the stores.
@@ -265,7 +267,7 @@ fn shards(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ShardRow>> 
             "SELECT shard, of, created_at, status, stop_reason FROM run_shard WHERE run = ? ORDER BY shard",
         )?
         .query_map([run], |row| {
-            let mut columns = super::columns::Columns::of(row);
+            let mut columns = crate::store::columns::Columns::of(row);
             Ok(ShardRow {
                 shard: columns.take()?,
                 of: columns.take()?,

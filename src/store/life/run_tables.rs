@@ -6,8 +6,8 @@ use rusqlite::Connection;
 /// A table with a column `run`.
 #[derive(Debug)]
 pub(super) struct RunTable {
-    pub(super) name: String,
-    pub(super) columns: Vec<String>,
+    pub(in crate::store) name: String,
+    pub(in crate::store) columns: Vec<String>,
 }
 
 impl RunTable {

@@ -9,10 +9,10 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
 
-use super::{
+use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    packed::{hash_of, pack, unpack},
+    write::packed::{hash_of, pack, unpack},
 };
 
 /// How many old rows one transaction packs.
@@ -124,7 +124,7 @@ impl Store {
 }
 
 /// Writes a copy of the store to `file` by way of a temporary one beside it.
-pub(super) fn copy_to(connection: &Connection, file: &Path) -> Result<(), StoreError> {
+pub(in crate::store) fn copy_to(connection: &Connection, file: &Path) -> Result<(), StoreError> {
     let part = with_suffix(file, ".part");
     let copied = remove_if_there(&part)
         .map_err(|source| StoreError::Backup { path: file.to_owned(), source })
@@ -155,7 +155,7 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 }
 
 /// The path with something added to its name.
-pub(super) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+pub(in crate::store) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     PathBuf::from(name)

@@ -6,12 +6,12 @@ use rusqlite::{OptionalExtension, params, types::Type};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{
+use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, SharedSegments, Split};
+use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, SharedSegments, Split};
 
 /// A case as a run planned it.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +95,7 @@ struct ContentOf<'a> {
 }
 
 /// A case's content as the store keeps it.
-pub(super) fn content_json(case: &Case) -> Result<String, StoreError> {
+pub(in crate::store) fn content_json(case: &Case) -> Result<String, StoreError> {
     let content = ContentOf {
         input: &case.input,
         context: &case.context,

@@ -2,12 +2,12 @@
 
 use rusqlite::params;
 
-use super::{
+use crate::domain::{Cost, Outcome};
+use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Cost, Outcome};
 
 /// One trial, as a comparison counts it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,11 +1,11 @@
 //! Everything of a run, one trial at a time.
 
-use super::{
+use super::trials::{StoredTrial, TRIAL, scores, stored_trial};
+use crate::domain::{CaseId, Score, TargetName};
+use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    trials::{StoredTrial, TRIAL, scores, stored_trial},
 };
-use crate::domain::{CaseId, Score, TargetName};
 
 /// One line of an export.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,14 +3,16 @@
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use super::{
+use crate::domain::{Fingerprint, RunId, RunStatus, UnixMillis, nearest};
+use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
-    insert,
     open::Store,
-    runs::{NewGrader, NewTarget},
+    write::{
+        insert,
+        new_run::{NewGrader, NewTarget},
+    },
 };
-use crate::domain::{Fingerprint, RunId, RunStatus, UnixMillis, nearest};
 
 /// How many names a message offers.
 const OFFERED: usize = 8;

@@ -3,7 +3,7 @@
 use rusqlite::params;
 use serde::Serialize;
 
-use super::{
+use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
@@ -55,7 +55,7 @@ mod tests {
         domain::{ErrorClass, TrialRecord},
         store::{
             fixtures::{answered, failed, key, store_with},
-            insert::Inserts,
+            write::insert::Inserts,
         },
     };
 

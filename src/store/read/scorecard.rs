@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, params};
 
-use super::{
+use crate::domain::{AnswerSource, Cost, FailureKind, GraderName, Outcome, Usage, UsageFlag, Verdict};
+use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{AnswerSource, Cost, FailureKind, GraderName, Outcome, Usage, UsageFlag, Verdict};
 
 /// One trial, as it is counted.
 #[derive(Clone, Copy, Debug, PartialEq)]

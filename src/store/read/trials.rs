@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::{
+use crate::domain::{Attempt, AttemptEnd, Metered, Score, TrialKey, TrialRecord, Verdict};
+use crate::store::{
     columns::{Columns, failure},
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Attempt, AttemptEnd, Metered, Score, TrialKey, TrialRecord, Verdict};
 
 /// A trial as it is stored.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct StoredTrial {
 }
 
 /// The columns of a whole trial `t` with its answer `a`, for [`stored_trial`].
-pub(super) const TRIAL: &str = "t.run, t.target, t.case_position, t.repeat, t.outcome, t.verdict,
+pub(in crate::store) const TRIAL: &str = "t.run, t.target, t.case_position, t.repeat, t.outcome, t.verdict,
     t.failure_class, t.failure_kind,
     t.input_uncached, t.cache_read, t.cache_write_5m, t.cache_write_30m, t.cache_write_1h, t.output,
     t.reasoning, t.usage_flag, t.cost_picodollars, t.latency_ms, t.first_token_ms, t.queue_wait_ms,
@@ -36,7 +36,7 @@ pub(super) const TRIAL: &str = "t.run, t.target, t.case_position, t.repeat, t.ou
         AND p.case_position = t.case_position AND p.repeat = t.repeat)";
 
 /// Reads [`TRIAL`].
-pub(super) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
+pub(in crate::store) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
     let mut columns = Columns::of(row);
     let key = columns.key()?;
     let outcome = columns.name()?;
@@ -147,7 +147,7 @@ impl Store {
     }
 }
 
-pub(super) fn scores(connection: &Connection, key: TrialKey) -> rusqlite::Result<Vec<Score>> {
+pub(in crate::store) fn scores(connection: &Connection, key: TrialKey) -> rusqlite::Result<Vec<Score>> {
     let mut statement = connection.prepare_cached(
         "SELECT g.name, g.hard, s.verdict, s.value, s.reason
          FROM score s JOIN grader g ON g.run = s.run AND g.position = s.grader
@@ -212,7 +212,7 @@ mod tests {
             AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, Retrieved, UnixMillis, Usage,
             UsageFlag,
         },
-        store::{fixtures::store_with, insert::Inserts},
+        store::{fixtures::store_with, write::insert::Inserts},
     };
 
     fn metered() -> impl Strategy<Value = Metered> {

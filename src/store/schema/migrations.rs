@@ -4,24 +4,26 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{
+use super::{version_1, version_2, version_4};
+use crate::store::{
     application, confirmation,
     error::{StoreError, failed_to},
-    estimates, schema, schema_control, schema_life, upkeep,
+    estimates,
+    life::upkeep,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
 const STEPS: [&str; 6] = [
-    schema::VERSION_1,
-    schema_life::STORE_LIFE,
+    version_1::VERSION_1,
+    version_2::STORE_LIFE,
     confirmation::TABLE,
-    schema_control::STEERING_AND_REUSE,
+    version_4::STEERING_AND_REUSE,
     estimates::ESTIMATE_TABLE,
     application::TOLD_BY_APPLICATIONS,
 ];
 
 /// The version this build reads and writes.
-pub(super) const VERSION: usize = STEPS.len();
+pub(in crate::store) const VERSION: usize = STEPS.len();
 
 /// Marks the file as ours: the bytes `CLOD` in SQLite's header.
 const APPLICATION_ID: i64 = 0x434C_4F44;
@@ -31,7 +33,7 @@ const APPLICATION_ID: i64 = 0x434C_4F44;
 ///
 /// # Errors
 /// When the file is something else, is newer than this build, or cannot be written.
-pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+pub(in crate::store) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let not_writable = |source| StoreError::NotWritable { path: path.to_owned(), source };
     // Before anything is written: a file of somebody else must stay as it is.
     let found = check(connection, path)?;
@@ -65,7 +67,7 @@ fn keep_before(connection: &Connection, path: &Path) -> Result<(), StoreError> {
 ///
 /// # Errors
 /// When the file is something else, or newer than this build.
-pub(super) fn check(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
+pub(in crate::store) fn check(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let head = || -> rusqlite::Result<(i64, i64, i64)> {
         let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -117,7 +119,7 @@ mod tests {
             "PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 1; {}
              INSERT INTO run VALUES (1, 'a-1', 'a', 1, 'complete', '1', zeroblob(32), 'g', 'g', '{{}}', NULL,
                 '[]', '0.1.0', NULL, 5, 6, NULL);",
-            schema::VERSION_1
+            version_1::VERSION_1
         ));
         let runs = |store: &Store| store.list_runs().unwrap().len();
         // Reading brings it up to date, too.

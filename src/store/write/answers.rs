@@ -6,10 +6,10 @@ use super::packed::Packed;
 use crate::domain::AnswerKeeping;
 
 /// SQL that is true of an answer `a` whose text is not kept: it was stored as a hash, or forgotten.
-pub(super) const NOT_KEPT: &str = "(a.id IS NOT NULL AND a.text = '' AND a.zstd IS NULL)";
+pub(in crate::store) const NOT_KEPT: &str = "(a.id IS NOT NULL AND a.text = '' AND a.zstd IS NULL)";
 
 /// Finds, adds and drops answers.
-pub(super) struct Answers<'connection> {
+pub(in crate::store) struct Answers<'connection> {
     find: Statement<'connection>,
     add: Statement<'connection>,
     fill: Statement<'connection>,
@@ -17,7 +17,7 @@ pub(super) struct Answers<'connection> {
 }
 
 impl<'connection> Answers<'connection> {
-    pub(super) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             find: connection.prepare("SELECT id, text = '' AND zstd IS NULL FROM answer WHERE hash = ?")?,
             add: connection.prepare("INSERT INTO answer (hash, text, zstd, bytes) VALUES (?, ?, ?, ?)")?,
@@ -29,7 +29,7 @@ impl<'connection> Answers<'connection> {
     }
 
     /// The row of that answer, added when it is new; an empty one has none.
-    pub(super) fn id_of(
+    pub(in crate::store) fn id_of(
         &mut self,
         text: &str,
         packed: &Packed,
@@ -39,7 +39,7 @@ impl<'connection> Answers<'connection> {
     }
 
     /// The row of that answer, added when it is new.
-    pub(super) fn row_of(
+    pub(in crate::store) fn row_of(
         &mut self,
         text: &str,
         packed: &Packed,
@@ -63,7 +63,7 @@ impl<'connection> Answers<'connection> {
     }
 
     /// Drops the answer if no trial has it.
-    pub(super) fn drop_unused(&mut self, id: i64) -> rusqlite::Result<()> {
+    pub(in crate::store) fn drop_unused(&mut self, id: i64) -> rusqlite::Result<()> {
         self.drop_unused.execute([id]).map(drop)
     }
 }

@@ -11,11 +11,11 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::{
+use crate::domain::{RunId, UnixMillis};
+use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{RunId, UnixMillis};
 
 /// How often the writer renews its heartbeat.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -47,7 +47,7 @@ impl RunClaim {
     }
 
     /// Gives the run back.
-    pub(super) fn release(&self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(in crate::store) fn release(&self, connection: &Connection) -> rusqlite::Result<()> {
         connection
             .execute("DELETE FROM run_lock WHERE run = ? AND claim = ?", params![self.run, self.token])?;
         Ok(())
@@ -90,7 +90,7 @@ impl Store {
 }
 
 /// Writes this process's claim over whatever is there.
-pub(super) fn claim(connection: &Connection, run: i64) -> rusqlite::Result<RunClaim> {
+pub(in crate::store) fn claim(connection: &Connection, run: i64) -> rusqlite::Result<RunClaim> {
     static CLAIMS: AtomicU64 = AtomicU64::new(0);
     let pid = process::id();
     let now = UnixMillis::now().0;

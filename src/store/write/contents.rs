@@ -2,20 +2,18 @@
 
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::{
-    error::{StoreError, failed_to},
-    packed::pack,
-};
+use super::packed::pack;
+use crate::store::error::{StoreError, failed_to};
 
 /// Finds and adds contents of cases.
-pub(super) struct Contents<'connection> {
+pub(in crate::store) struct Contents<'connection> {
     find: Statement<'connection>,
     add: Statement<'connection>,
     restore: Statement<'connection>,
 }
 
 impl<'connection> Contents<'connection> {
-    pub(super) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             find: connection.prepare(
                 "SELECT id, content = '' AND zstd IS NULL FROM case_content WHERE fingerprint = ?",
@@ -28,7 +26,7 @@ impl<'connection> Contents<'connection> {
 
     /// The row of that content, added when it is new. A content that was forgotten and is asked again
     /// is there again.
-    pub(super) fn id_of(
+    pub(in crate::store) fn id_of(
         &mut self,
         fingerprint: &[u8],
         content: impl FnOnce() -> Result<String, StoreError>,

@@ -23,8 +23,8 @@ const SIZE: usize = 512 * 1_024;
 const GOOD: f64 = 0.25;
 
 /// A dictionary, made ready.
-pub(super) struct Dictionary {
-    pub(super) name: Name,
+pub(in crate::store) struct Dictionary {
+    pub(in crate::store) name: Name,
     pub(super) encoder: EncoderDictionary<'static>,
     decoder: DecoderDictionary<'static>,
 }
@@ -55,7 +55,7 @@ pub(super) fn decode(name: &[u8], frame: &[u8]) -> Option<std::io::Result<Vec<u8
 }
 
 /// Makes all dictionaries of the store known; the latest comes back.
-pub(super) fn load(connection: &Connection) -> rusqlite::Result<Option<Arc<Dictionary>>> {
+pub(in crate::store) fn load(connection: &Connection) -> rusqlite::Result<Option<Arc<Dictionary>>> {
     let mut statement = connection.prepare("SELECT zstd FROM dictionary ORDER BY id")?;
     let mut rows = statement.query([])?;
     let mut latest = None;
@@ -82,12 +82,12 @@ pub(super) struct Dictionaries {
 
 impl Dictionaries {
     /// Those of a store; `is_settled`: no new one is to be made.
-    pub(super) fn of(connection: &Connection, is_settled: bool) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn of(connection: &Connection, is_settled: bool) -> rusqlite::Result<Self> {
         Ok(Self { current: load(connection)?, is_settled, ..Self::default() })
     }
 
     /// Takes note of a long answer and of what it came to; perhaps a dictionary follows.
-    pub(super) fn note(&mut self, key: TrialKey, text: &str, packed: usize) {
+    pub(in crate::store) fn note(&mut self, key: TrialKey, text: &str, packed: usize) {
         if self.is_settled {
             return;
         }
@@ -137,7 +137,7 @@ pub(super) fn zstd_magic(bytes: &[u8]) -> bool {
 }
 
 /// Takes over the dictionaries of another store.
-pub(super) fn copy(from: &Connection, to: &Connection) -> rusqlite::Result<()> {
+pub(in crate::store) fn copy(from: &Connection, to: &Connection) -> rusqlite::Result<()> {
     let mut theirs = from.prepare("SELECT id, name, zstd FROM dictionary ORDER BY id")?;
     let mut rows = theirs.query([])?;
     while let Some(row) = rows.next()? {
@@ -160,7 +160,7 @@ pub(super) fn copy(from: &Connection, to: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Drops the dictionaries that quote a case; the texts that need them are packed without.
-pub(super) fn forget(connection: &Connection, case: &str) -> rusqlite::Result<()> {
+pub(in crate::store) fn forget(connection: &Connection, case: &str) -> rusqlite::Result<()> {
     let quoting: Vec<(i64, Name)> = connection
         .prepare(
             "SELECT d.id, d.name FROM dictionary d JOIN dictionary_case c ON c.dictionary = d.id

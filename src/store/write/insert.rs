@@ -4,15 +4,14 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::{
-    answers::Answers,
-    application,
-    columns::{Binder, Columns, millis},
-    packed::Packed,
-};
+use super::{answers::Answers, packed::Packed};
 use crate::domain::{
     AnswerKeeping, Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord,
     UnixMillis, Verdict,
+};
+use crate::store::{
+    application,
+    columns::{Binder, Columns, millis},
 };
 
 const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outcome, gradable,
@@ -52,7 +51,7 @@ const SCORE: &str = "INSERT INTO score (run, target, case_position, repeat, posi
     value, reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
 /// The statements of the writer.
-pub(super) struct Inserts<'connection> {
+pub(in crate::store) struct Inserts<'connection> {
     connection: &'connection Connection,
     answers: Answers<'connection>,
     trial: Statement<'connection>,
@@ -70,7 +69,7 @@ pub(super) struct Inserts<'connection> {
 }
 
 impl<'connection> Inserts<'connection> {
-    pub(super) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
+    pub(in crate::store) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             connection,
             answers: Answers::prepare(connection)?,
@@ -90,7 +89,7 @@ impl<'connection> Inserts<'connection> {
     /// Writes a trial. A failed or cancelled one of that key makes room for it; one with an answer
     /// stays, and what came second is listed among its attempts only.
     #[cfg(test)]
-    pub(super) fn trial(&mut self, trial: &TrialRecord) -> rusqlite::Result<()> {
+    pub(in crate::store) fn trial(&mut self, trial: &TrialRecord) -> rusqlite::Result<()> {
         self.packed_trial(trial, &super::packed::pack(&trial.answer, None))
     }
 
@@ -156,7 +155,7 @@ impl<'connection> Inserts<'connection> {
 
     /// Writes an attempt. One whose number is taken, since a process died before it could tell how
     /// far it was, is written under the next number: no request that was made is forgotten.
-    pub(super) fn attempt(&mut self, attempt: &Attempt) -> rusqlite::Result<()> {
+    pub(in crate::store) fn attempt(&mut self, attempt: &Attempt) -> rusqlite::Result<()> {
         if self.insert_attempt(attempt, attempt.number)? {
             return Ok(());
         }
@@ -192,7 +191,7 @@ impl<'connection> Inserts<'connection> {
     }
 
     /// Writes what the graders said of a stored trial, in place of what they said before.
-    pub(super) fn scores(
+    pub(in crate::store) fn scores(
         &mut self,
         key: TrialKey,
         scores: &[Score],
@@ -255,16 +254,16 @@ impl<'connection> Inserts<'connection> {
         Ok(position)
     }
 
-    pub(super) fn connection(&self) -> &Connection {
+    pub(in crate::store) fn connection(&self) -> &Connection {
         self.connection
     }
 
     /// Writes what a stored trial's retrieval was worth, in place of what was said before.
-    pub(super) fn retrieval(&self, key: TrialKey, score: &RetrievalScore) -> rusqlite::Result<()> {
+    pub(in crate::store) fn retrieval(&self, key: TrialKey, score: &RetrievalScore) -> rusqlite::Result<()> {
         application::score(self.connection, key, score)
     }
 
-    pub(super) fn status(
+    pub(in crate::store) fn status(
         &self,
         run: i64,
         status: RunStatus,
@@ -286,7 +285,7 @@ fn read_graders(connection: &Connection, run: i64) -> rusqlite::Result<HashMap<(
 }
 
 /// Says where a run stands; a run that is not running has an end.
-pub(super) fn set_status(
+pub(in crate::store) fn set_status(
     connection: &Connection,
     run: i64,
     status: RunStatus,

@@ -5,16 +5,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
-    cases::content_json,
     claim::{self, RunClaim},
     contents::Contents,
-    error::{StoreError, failed_to},
-    open::Store,
-    prices,
 };
 use crate::domain::{
     AnswerKeeping, Case, Fingerprint, GraderName, ModelId, Price, ProviderName, RunId, RunStatus, Shard,
     TargetName, UnixMillis,
+};
+use crate::store::{
+    error::{StoreError, failed_to},
+    open::Store,
+    prices,
+    read::cases::content_json,
 };
 
 /// Everything that is frozen when a run begins. Holds no secret.
@@ -239,7 +241,10 @@ fn row_number(position: usize) -> i64 {
     i64::try_from(position).expect("a list in memory has fewer than 2^63 members")
 }
 
-pub(super) fn json(what: &'static str, value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
+pub(in crate::store) fn json(
+    what: &'static str,
+    value: &(impl Serialize + ?Sized),
+) -> Result<String, StoreError> {
     serde_json::to_string(value).map_err(|source| StoreError::Json { what, source })
 }
 

@@ -4,10 +4,8 @@ use std::{borrow::Cow, io};
 
 use rusqlite::types::{FromSqlError, Type};
 
-use super::{
-    columns::Columns,
-    dictionary::{self, Dictionary},
-};
+use super::dictionary::{self, Dictionary};
+use crate::store::columns::Columns;
 
 /// Texts shorter than this stay plain: SQL reads them, and compression would save little.
 const PLAIN_BELOW: usize = 1_024;
@@ -17,13 +15,13 @@ pub(super) const LEVEL: i32 = 6;
 
 /// How a text is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Packed {
+pub(in crate::store) struct Packed {
     /// The first half of its blake3 hash: of 10⁹ texts, two share it with a chance of 10⁻²¹.
-    pub(super) hash: [u8; 16],
+    pub(in crate::store) hash: [u8; 16],
     /// The compressed text; `None` when it is stored plain.
-    pub(super) zstd: Option<Vec<u8>>,
+    pub(in crate::store) zstd: Option<Vec<u8>>,
     /// Its length in bytes.
-    pub(super) bytes: i64,
+    pub(in crate::store) bytes: i64,
 }
 
 /// Whether packing the text takes time.
@@ -32,7 +30,7 @@ pub(super) fn is_long(text: &str) -> bool {
 }
 
 /// How `text` is stored. With a dictionary, its name stands before the frame.
-pub(super) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Packed {
+pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Packed {
     let zstd = is_long(text)
         .then(|| match dictionary {
             None => zstd::bulk::compress(text.as_bytes(), LEVEL).ok(),
@@ -47,18 +45,18 @@ pub(super) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Packed {
 }
 
 /// The length of `text` as SQLite keeps it.
-pub(super) fn length(text: &str) -> i64 {
+pub(in crate::store) fn length(text: &str) -> i64 {
     i64::try_from(text.len()).unwrap_or(i64::MAX)
 }
 
 /// The key under which `text` is found.
-pub(super) fn hash_of(text: &str) -> [u8; 16] {
+pub(in crate::store) fn hash_of(text: &str) -> [u8; 16] {
     let hash = blake3::hash(text.as_bytes());
     hash.as_bytes()[..16].try_into().expect("a hash has 32 bytes")
 }
 
 /// The text behind `packed`.
-pub(super) fn unpack(packed: &[u8]) -> Result<String, FromSqlError> {
+pub(in crate::store) fn unpack(packed: &[u8]) -> Result<String, FromSqlError> {
     let bytes = match packed.split_at_checked(8) {
         Some((name, frame)) if !dictionary::zstd_magic(name) => dictionary::decode(name, frame)
             .unwrap_or_else(|| {
@@ -73,7 +71,7 @@ pub(super) fn unpack(packed: &[u8]) -> Result<String, FromSqlError> {
 
 impl<'row> Columns<'row, '_> {
     /// A text from its two columns, plain and compressed; NULL is empty.
-    pub(super) fn packed_text(&mut self) -> rusqlite::Result<Cow<'row, str>> {
+    pub(in crate::store) fn packed_text(&mut self) -> rusqlite::Result<Cow<'row, str>> {
         let plain = self.text()?;
         match self.take::<Option<Vec<u8>>>()? {
             None => Ok(Cow::Borrowed(plain)),

@@ -22,16 +22,18 @@ use tokio::{
 };
 
 use super::{
-    RequestHash, Reusable,
     claim::{HEARTBEAT, RunClaim},
     dictionary::{Dictionaries, Dictionary},
-    error::{StoreError, failed_to},
     insert::Inserts,
-    open::Store,
     packed::{Packed, is_long, pack},
-    queue_log, reuse,
 };
 use crate::domain::{Attempt, QueueRecord, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
+use crate::store::{
+    RequestHash, Reusable,
+    error::{StoreError, failed_to},
+    open::Store,
+    queue_log, reuse,
+};
 
 /// What may wait in the channel before senders wait: about one commit, since answers can be large.
 const CHANNEL: usize = 1_024;
