@@ -1,6 +1,6 @@
 //! What stands before a number: its sign and currency, and what makes it no plain number.
 
-use super::number_chars::{is_space, skip_spaces_back};
+use super::chars::{is_space, skip_spaces_back};
 
 /// TeX commands that show their argument as it is.
 const SHOWING_COMMANDS: [&str; 12] = [
@@ -20,9 +20,9 @@ const SHOWING_COMMANDS: [&str; 12] = [
 
 /// What stands before a number and changes it.
 pub(super) struct Before {
-    pub(super) start: usize,
+    pub(in crate::grading) start: usize,
     pub(super) negative: bool,
-    pub(super) kind: BeforeKind,
+    pub(in crate::grading) kind: BeforeKind,
 }
 
 #[derive(Clone, Copy, PartialEq)]

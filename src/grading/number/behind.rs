@@ -1,12 +1,12 @@
 //! What stands behind a number: a divisor, the rest of a range or expression, scale, percent.
 
 use super::{
-    number_before::is_currency,
-    number_chars::{is_digit, is_letter, skip_spaces, vulgar_fraction},
-    number_run::read_run,
-    number_text::Reading,
-    phrase::is_written_without_spaces,
+    before::is_currency,
+    chars::{is_digit, is_letter, skip_spaces, vulgar_fraction},
+    run::read_run,
+    text::Reading,
 };
+use crate::grading::phrase::is_written_without_spaces;
 
 /// Words that multiply the number before them.
 const SCALES: [(&str, f64); 25] = [

@@ -1,6 +1,6 @@
 //! Kinds of characters around numbers, and steps over them.
 
-use super::phrase::is_written_without_spaces;
+use crate::grading::phrase::is_written_without_spaces;
 
 /// A letter or a digit that is not ASCII, in a script that sets words apart by spaces.
 pub(super) fn is_letter(c: char) -> bool {

@@ -7,13 +7,20 @@
 //! equals only a percentage; `"face"`: `20%` is 20; `"ratio"`: `20%` is 0.2), `boxed` (read the last
 //! `\boxed{…}` only).
 
+mod before;
+mod behind;
+mod chars;
+mod normal;
+mod run;
+pub(super) mod text;
+
 use serde_json::Value;
 
+use self::text::{Numbers, Reading, Token, single_number};
 use super::{
     boxed::{answer_or_box, last_box},
     expected,
     finding::Finding,
-    number_text::{Numbers, Reading, Token, single_number},
     parameters::Parameters,
     visible::{quoted, quoted_list},
 };

@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Run {
     /// Its value; `None` when its separators make no single number, as in `1.2.3`.
-    pub(super) value: Option<f64>,
+    pub(in crate::grading) value: Option<f64>,
     /// Its groups of digits, each as a number.
     pub(super) groups: Vec<f64>,
     /// A single comma is read as a decimal one.

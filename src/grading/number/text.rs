@@ -10,16 +10,16 @@
 use std::ops::Range;
 
 use super::{
-    number_before::{BeforeKind, look_before},
-    number_behind::{percent_behind, read_behind, scale_behind},
-    number_chars::{is_digit, is_letter, skip_signs_back, skip_spaces, skip_spaces_back, vulgar_fraction},
-    number_normal::normalised,
-    number_run::{Run, read_run},
+    before::{BeforeKind, look_before},
+    behind::{percent_behind, read_behind, scale_behind},
+    chars::{is_digit, is_letter, skip_signs_back, skip_spaces, skip_spaces_back, vulgar_fraction},
+    normal::normalised,
+    run::{Run, read_run},
 };
 
 /// What a token is worth.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Reading {
+pub(in crate::grading) enum Reading {
     /// A number.
     Plain(f64),
     /// A number with letters right behind it, such as `42kg`.
@@ -34,12 +34,12 @@ pub(super) enum Reading {
 
 /// One token that looks like a number.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Token {
-    pub(super) reading: Reading,
+pub(in crate::grading) struct Token {
+    pub(in crate::grading) reading: Reading,
     /// A percent sign or word follows.
-    pub(super) percent: bool,
+    pub(in crate::grading) percent: bool,
     /// The token as it stands, for a reason.
-    pub(super) text: String,
+    pub(in crate::grading) text: String,
     /// Where its digits stand, in characters of [`Numbers::chars`].
     digits: Range<usize>,
     /// Where the whole of it stands.
@@ -58,7 +58,7 @@ const CURRENCY_CODES: [&str; 12] =
 
 impl Numbers {
     /// The numbers of `text`, in order.
-    pub(super) fn of(text: &str) -> Self {
+    pub(in crate::grading) fn of(text: &str) -> Self {
         let chars = normalised(text);
         let mut tokens: Vec<Token> = vec![];
         let mut at = 0;
@@ -115,7 +115,7 @@ impl Numbers {
 }
 
 /// The one number that is all of `text`, apart from spaces, quotation marks, math signs and a period.
-pub(super) fn single_number(text: &str) -> Option<Token> {
+pub(in crate::grading) fn single_number(text: &str) -> Option<Token> {
     let mut numbers = Numbers::of(text);
     let token = numbers.tokens.pop().filter(|_| numbers.tokens.is_empty())?;
     let around = numbers.chars[..token.span.start].iter().chain(&numbers.chars[token.span.end..]);
@@ -201,7 +201,7 @@ fn read_token(chars: &[char], at: usize, previous: Option<&Token>) -> Token {
 
 impl Reading {
     /// The numbers that stand in it.
-    pub(super) fn parts(&self) -> Vec<f64> {
+    pub(in crate::grading) fn parts(&self) -> Vec<f64> {
         match self {
             Self::Plain(value) => vec![*value],
             Self::Compound(parts) | Self::Expression(parts) => parts.clone(),
