@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::format::{count, visible};
 use crate::{
     compare::{Comparison, Direction, FlipAnswers, FlipRow, GateVerdict, Verdict},
     domain::CaseId,
+    report::format::{count, visible},
 };
 
 /// A step shows ten annotations of a kind: the verdict takes one, the gates up to nine.
@@ -88,7 +88,7 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{comparison, hostile_answers, with_flips};
+    use crate::report::comparison::fixture::{comparison, hostile_answers, with_flips};
 
     #[test]
     fn annotations_read_as_before() {

@@ -8,13 +8,13 @@ use std::{
     fmt::{self, Write},
 };
 
-use super::format::{count, milliseconds, percent, visible};
 use crate::{
     compare::{
         Amount, Comparison, Count, Difference, Direction, FlipAnswers, FlipRow, GateVerdict, Quantity,
         Verdict,
     },
     domain::CaseId,
+    report::format::{count, milliseconds, percent, visible},
 };
 
 /// The most bytes of a comment. GitHub takes 65,536 characters; bytes are never fewer than those.
@@ -391,7 +391,7 @@ mod tests {
     use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
     use super::*;
-    use crate::report::comparison_fixture::{HOSTILE, comparison, hostile_answers, with_flips};
+    use crate::report::comparison::fixture::{HOSTILE, comparison, hostile_answers, with_flips};
 
     /// The comment as GitHub's dialect reads it.
     fn events(text: &str) -> Vec<Event<'_>> {

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use super::{
-    format::{count, visible},
-    table::Table,
+use crate::{
+    compare::{Confirmed, ConfirmedFlip, Count},
+    report::{
+        format::{count, visible},
+        table::Table,
+    },
 };
-use crate::compare::{Confirmed, ConfirmedFlip, Count};
 
 /// Longest id of a case.
 const ID_WIDTH: usize = 44;

@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
-use super::{
-    format::{count, dollars, milliseconds, percent, visible},
-    table::Table,
-};
-use crate::compare::{
-    Amount, Comparison, Confirmed, Count, Difference, FlipRow, GateVerdict, Matrix, Quantity, Verdict,
+use crate::{
+    compare::{
+        Amount, Comparison, Confirmed, Count, Difference, FlipRow, GateVerdict, Matrix, Quantity, Verdict,
+    },
+    report::{
+        format::{count, dollars, milliseconds, percent, visible},
+        table::Table,
+    },
 };
 
 /// Flips that are shown before the rest is only counted.
@@ -518,15 +520,15 @@ fn p_value(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture;
+    use crate::report::comparison::fixture;
 
     #[test]
     fn a_comparison_reads_as_before() {
-        insta::assert_snapshot!(comparison_text(&comparison_fixture::comparison(), true));
+        insta::assert_snapshot!(comparison_text(&fixture::comparison(), true));
     }
 
     #[test]
     fn its_json_has_the_shape_that_is_documented() {
-        insta::assert_snapshot!(serde_json::to_string_pretty(&comparison_fixture::comparison()).unwrap());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&fixture::comparison()).unwrap());
     }
 }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::format::visible;
 use crate::{
     compare::{CaseChange, Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side, side_by_side},
     domain::CaseId,
+    report::format::visible,
 };
 
 /// A comparison as JUnit XML: a suite of the gates, and a suite of the cases.
@@ -108,7 +108,7 @@ fn broke(flip: Option<&FlipRow>, answers: Option<&FlipAnswers>) -> TestCaseStatu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{
+    use crate::report::comparison::fixture::{
         comparison, hostile_answers, sides, sides_with_flips, with_flips,
     };
 
