@@ -298,7 +298,7 @@ async fn respond(
     let number = server.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let in_minute = server.counters().arrived(Instant::now());
     let visit = Visit::new(Arc::clone(&server.counters));
-    let mut call = Call { dialect, number, readings: vec![] };
+    let mut call = Call { server: Arc::clone(&server), dialect, number, readings: vec![] };
 
     if !server.has_key(&headers) {
         return call.refuse(visit, &Problem::Key);
@@ -355,11 +355,12 @@ async fn respond(
 
     let returned = server.settings_of(&question.model).model.as_deref().unwrap_or(&question.model);
     let answer = Answer { number, model: returned, outcome: answer.outcome, text: &answer.text, usage };
-    call.answer(&server, visit, &line, fate, &answer, question.stream, problem.as_ref()).await
+    call.answer(visit, &line, fate, &answer, question.stream, problem.as_ref()).await
 }
 
 /// What every response to one request has in common.
 struct Call {
+    server: Arc<Server>,
     dialect: Dialect,
     number: u64,
     readings: Vec<Reading>,
@@ -369,7 +370,6 @@ impl Call {
     /// An answer, as whole as `fate` allows; `problem` is what ends it if it is a stream.
     async fn answer(
         &self,
-        server: &Server,
         mut visit: Visit,
         line: &Line,
         fate: Fate,
@@ -391,8 +391,8 @@ impl Call {
         }
         let mut fault = None;
         if fate.fault == Some(Fault::Stalled) {
-            server.counters().fell_silent();
-            let silence = server.settings.stall_s.map_or(Step::Hang, |time| Step::Wait(seconds(time)));
+            self.server.counters().fell_silent();
+            let silence = self.server.settings.stall_s.map_or(Step::Hang, |time| Step::Wait(seconds(time)));
             if !fate.at_start {
                 fault = Some(vec![silence]);
             } else if let Step::Wait(time) = silence {
@@ -406,7 +406,7 @@ impl Call {
             return self.identified(reply(StatusCode::OK, "text/html", Body::from(PROXY_PAGE)));
         }
         let (kind, steps) = if let Some(options) = stream {
-            server.counters().streams();
+            self.server.counters().streams();
             if let Some(problem) = problem {
                 let event = self.dialect.error_event(problem, self.number);
                 fault = Some(vec![Step::Send(event.into())]);
@@ -417,7 +417,7 @@ impl Call {
                 Some(Fault::Half) => fault = Some(vec![Step::Send(Bytes::from_static(b"data: {\"id\n\n"))]),
                 _ => {}
             }
-            let gap = seconds(server.settings.stream.event_ms / 1e3);
+            let gap = seconds(self.server.settings.stream.event_ms / 1e3);
             ("text/event-stream", script::steps(self.dialect.events(answer, options), gap, fault))
         } else {
             let mut body = self.dialect.success(answer);
