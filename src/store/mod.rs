@@ -63,7 +63,7 @@ pub use self::{
     forget::{Forget, Forgotten},
     history::Returned,
     info::{KindSize, RunSize, StoreInfo},
-    merge::Merged,
+    merge::{ConfigForm, Merged},
     open::Store,
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},
