@@ -3,7 +3,6 @@
 //! Nothing here does anything but hold, name and check data; whoever reads, sends, stores or counts
 //! it stands on a floor above.
 
-mod answer;
 mod answer_keeping;
 mod attempt;
 mod begun;
@@ -21,6 +20,7 @@ mod pass_if;
 mod price;
 mod queue_control;
 mod prompt_cache;
+mod reply;
 mod request;
 mod retrieved;
 mod score;
@@ -30,7 +30,6 @@ mod trial;
 mod usage;
 
 pub use self::{
-    answer::{Reply, ReplyLatency},
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
@@ -48,6 +47,7 @@ pub use self::{
     price::{Price, Rates, Tier},
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
+    reply::{Reply, ReplyLatency},
     request::{Parameters, Prompt, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::{
     ConfigForm, Merged, NewRun, NewTarget, Store, StoreWriter,
     fixtures::{answered, attempt, case, graded, key, trial},
-    writer::Write,
+    write::writer::Write,
 };
 use crate::domain::{AnswerKeeping, AttemptEnd, Case, Fingerprint, Shard, Verdict};
 
