@@ -33,7 +33,7 @@ pub use self::{
     application::RetrievalRow,
     confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
-    life::{Compacted, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
+    life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
         AttemptTotals, CaseContent, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, Measured,
