@@ -11,12 +11,14 @@ mod before;
 mod behind;
 mod chars;
 mod normal;
+mod reading;
 mod run;
-pub(super) mod text;
+mod text;
 
 use serde_json::Value;
 
-use self::text::{Numbers, Reading, Token, single_number};
+use self::text::{Numbers, Token};
+pub(super) use self::{reading::Reading, text::single_number};
 use super::{
     boxed::{answer_or_box, last_box},
     expected,
