@@ -29,6 +29,7 @@ mod shard;
 mod time;
 mod trial;
 mod usage;
+pub mod text;
 
 pub use self::{
     answer_keeping::AnswerKeeping,

@@ -11,9 +11,9 @@ use super::{
     fold::Fold,
     number::{Reading, single_number},
     parameters::Parameters,
-    visible::{quoted, quoted_list},
 };
 use crate::domain::Case;
+use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::format::visible;
+use crate::domain::text::visible;
 use crate::{
     compare::{CaseChange, Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side, side_by_side},
     domain::CaseId,

@@ -8,7 +8,8 @@ use std::{
     fmt::{self, Write},
 };
 
-use super::format::{count, milliseconds, percent, visible};
+use super::format::{count, milliseconds, percent};
+use crate::domain::text::{cut, visible};
 use crate::{
     compare::{
         Amount, Comparison, Count, Difference, Direction, FlipAnswers, FlipRow, GateVerdict, Quantity,
@@ -358,11 +359,7 @@ fn shortened(text: &str, width: usize) -> String {
             other => other,
         })
         .collect();
-    if line.chars().count() <= width {
-        return line;
-    }
-    let kept: String = line.chars().take(width - 1).collect();
-    format!("{kept}…")
+    cut(&line, width)
 }
 
 /// A sentence of ours that may name something of somebody else's: no character of it is markup, a

@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{
-    format::{count, visible},
-    table::Table,
-};
+use super::{format::count, table::Table};
 use crate::compare::{Confirmed, ConfirmedFlip, Count};
+use crate::domain::text::{one_line, visible};
 
 /// Longest id of a case.
 const ID_WIDTH: usize = 44;
@@ -29,7 +27,7 @@ pub fn confirmation_text(sides: [&str; 2], flips: &[ConfirmedFlip]) -> String {
     for said in [Confirmed::Confirmed, Confirmed::CannotTell, Confirmed::NotConfirmed] {
         for flip in flips.iter().filter(|flip| flip.confirmed == said) {
             table.row([
-                shortened(flip.case.as_str()),
+                one_line(flip.case.as_str(), ID_WIDTH),
                 flip.direction.as_str().to_owned(),
                 share(flip.baseline),
                 share(flip.candidate),
@@ -43,14 +41,6 @@ pub fn confirmation_text(sides: [&str; 2], flips: &[ConfirmedFlip]) -> String {
         let _ = write!(text, "\n{}", table.text());
     }
     text
-}
-
-fn shortened(id: &str) -> String {
-    let line = visible(id).replace(['\n', '\t'], " ");
-    if line.chars().count() <= ID_WIDTH {
-        return line;
-    }
-    line.chars().take(ID_WIDTH - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub use self::{
     comparison_text::{comparison_text, gates_text, matrix_text},
     confirmation_text::confirmation_text,
     estimate_text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
-    format::{count, dollars, duration, milliseconds, percent, visible},
+    format::{count, dollars, duration, milliseconds, percent},
     frontier_svg::frontier_svg,
     frontier_text::frontier_text,
     measurements::{GraderMeasurements, Measurements},

@@ -24,9 +24,9 @@ use super::{
     expected,
     finding::Finding,
     parameters::Parameters,
-    visible::{quoted, quoted_list},
 };
 use crate::domain::Case;
+use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;
