@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::json;
 
-use super::{error::CliError, experiment_args::Ready};
+use super::{error::CliError, experiment_arguments::Ready};
 use crate::{
     config::Experiment,
     domain::{Case, CaseId, Fingerprint},

@@ -1,6 +1,5 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
-mod account;
 mod application;
 mod cached_parts;
 mod connect;
@@ -14,14 +13,16 @@ mod provider_kind;
 mod reading;
 mod request_hash;
 mod settings;
+mod shared_folder;
 mod stop;
+mod target;
 mod written;
 
 pub use self::{
     cached_parts::CachedParts,
     connect::{anthropic_settings, connect, missing_keys},
     document::Document,
-    experiment::{Experiment, PlannedCase, Target},
+    experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
@@ -29,4 +30,5 @@ pub use self::{
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
     settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},
+    target::Target,
 };

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::tokens::{self, Tokenizer};
+use super::tokenizer::{Tokenizer, count};
 use crate::{
     config::{Experiment, PromptTemplate, Target, TargetSettings},
     domain::{CaseId, Fingerprint, Outcome, Verdict},
@@ -286,7 +286,7 @@ fn input_ratio(
         let Some(case) = store.whole_case(run, id)? else { continue };
         let Ok(prompt) = template.render(&case) else { continue };
         real.push(cases[at].inputs.iter().sum::<f64>() / cases[at].inputs.len() as f64);
-        counted.push(tokens::count(tokenizer, &prompt) as f64);
+        counted.push(count(tokenizer, &prompt) as f64);
     }
     Ok(InputRatio::of(&real, &counted))
 }

@@ -125,7 +125,7 @@ fn is_number(cell: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{
+    use crate::report::comparison::fixture::{
         comparison, hostile_answers, sides, sides_with_flips, with_flips,
     };
 

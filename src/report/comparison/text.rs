@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{
-    format::{count, dollars, milliseconds, percent},
-    table::Table,
-};
-use crate::compare::{
-    Amount, Comparison, Confirmed, Count, Difference, FlipRow, GateVerdict, Matrix, Quantity, Verdict,
-};
 use crate::domain::text::{one_line, visible};
+use crate::{
+    compare::{
+        Amount, Comparison, Confirmed, Count, Difference, FlipRow, GateVerdict, Matrix, Quantity, Verdict,
+    },
+    report::{
+        format::{count, dollars, milliseconds, percent},
+        table::Table,
+    },
+};
 
 /// Flips that are shown before the rest is only counted.
 const SHOWN_FLIPS: usize = 20;
@@ -509,15 +511,15 @@ fn p_value(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture;
+    use crate::report::comparison::fixture;
 
     #[test]
     fn a_comparison_reads_as_before() {
-        insta::assert_snapshot!(comparison_text(&comparison_fixture::comparison(), true));
+        insta::assert_snapshot!(comparison_text(&fixture::comparison(), true));
     }
 
     #[test]
     fn its_json_has_the_shape_that_is_documented() {
-        insta::assert_snapshot!(serde_json::to_string_pretty(&comparison_fixture::comparison()).unwrap());
+        insta::assert_snapshot!(serde_json::to_string_pretty(&fixture::comparison()).unwrap());
     }
 }

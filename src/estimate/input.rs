@@ -1,116 +1,24 @@
 //! Input tokens: every prompt as it will be sent, counted.
 //!
-//! OpenAI's tokenizer is public and is used as it is; for the others a length of token by kind of
-//! text stands in, corrected by what earlier runs were charged. Of very many prompts a seeded sample
-//! is tokenised, and the rest follow by their length.
-
-use std::sync::OnceLock;
+//! Of very many prompts a seeded sample is tokenised, and the rest follow by their length. What earlier
+//! runs were charged corrects the count.
 
 use rayon::prelude::*;
-use tiktoken_rs::CoreBPE;
 
 use super::{
     Range,
-    history::{Basis, TargetHistory},
+    history::{Basis, InputRatio, TargetHistory},
+    tokenizer::{CHAT_PER_MESSAGE, CLAUDE_FACTOR, Tokenizer, count, o200k, scaled, turns},
 };
 use crate::{
-    config::{Experiment, ProviderKind, Target},
-    domain::{CaseId, Fingerprint, Prompt},
+    config::Experiment,
+    domain::{CaseId, Fingerprint},
     providers::{estimate_input_tokens, estimate_tokens::tokens_of},
     stats::SplitMix64,
 };
 
 /// Prompts that are tokenised one by one; of more than these a sample of as many.
 const TOKENISED: usize = 1_000;
-
-/// What OpenAI's chat format puts around each message, and around all of them.
-const CHAT_PER_MESSAGE: u64 = 3;
-
-/// Claude's tokens against the common tokenizers': these count 15 to 20 % too few of prose.
-///
-/// Source: Anthropic's documentation, "Token counting".
-const CLAUDE_FACTOR: f64 = 1.2;
-
-/// Who counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tokenizer {
-    /// OpenAI's `o200k_base`.
-    O200k,
-    /// Characters a token by kind of text, for Claude.
-    ClaudeCharacters,
-    /// Characters a token by kind of text.
-    Characters,
-}
-
-impl Tokenizer {
-    /// The one for a target.
-    pub fn of(experiment: &Experiment, target: &Target) -> Self {
-        let model = target.settings.model.as_str();
-        let openai = ["gpt-4o", "gpt-4.1", "gpt-5", "gpt-6", "o1", "o3", "o4", "chatgpt-4o"];
-        let bare = model.rsplit('/').next().unwrap_or(model);
-        match experiment.settings.providers[target.provider].kind {
-            ProviderKind::Openai if openai.iter().any(|prefix| bare.starts_with(prefix)) => Self::O200k,
-            ProviderKind::Anthropic => Self::ClaudeCharacters,
-            _ => Self::Characters,
-        }
-    }
-
-    /// How it is told on the screen.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::O200k => "o200k tokenizer",
-            Self::ClaudeCharacters => "characters a token, Claude",
-            Self::Characters => "characters a token",
-        }
-    }
-
-    /// How far off it may be when no earlier run corrects it: factors of the count.
-    fn bounds(self) -> (f64, f64) {
-        match self {
-            Self::O200k => (0.97, 1.05),
-            Self::ClaudeCharacters => (0.70, 1.50),
-            Self::Characters => (0.70, 1.40),
-        }
-    }
-}
-
-/// The tokens of a prompt as `tokenizer` counts them.
-pub fn count(tokenizer: Tokenizer, prompt: &Prompt) -> u64 {
-    match tokenizer {
-        Tokenizer::O200k => {
-            let system = prompt.system.as_deref().map_or(0, |text| o200k(text) + CHAT_PER_MESSAGE);
-            system + turns(prompt)
-        }
-        Tokenizer::ClaudeCharacters => scaled(estimate_input_tokens(prompt), CLAUDE_FACTOR),
-        Tokenizer::Characters => estimate_input_tokens(prompt),
-    }
-}
-
-fn turns(prompt: &Prompt) -> u64 {
-    let turns: u64 = prompt.messages.iter().map(|message| o200k(&message.content) + CHAT_PER_MESSAGE).sum();
-    turns + CHAT_PER_MESSAGE
-}
-
-/// The tokens of a text, by OpenAI's `o200k_base`; its table is loaded when it is first asked.
-fn o200k(text: &str) -> u64 {
-    static TABLE: OnceLock<Option<CoreBPE>> = OnceLock::new();
-    match TABLE.get_or_init(|| tiktoken_rs::o200k_base().ok()) {
-        Some(table) => table.encode_ordinary(text).len() as u64,
-        None => tokens_of(text),
-    }
-}
-
-/// A rounded product.
-pub(super) fn scaled(tokens: u64, factor: f64) -> u64 {
-    whole(tokens as f64 * factor)
-}
-
-/// A count from a float; nothing below 0.
-pub(super) fn whole(number: f64) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as meant")]
-    let number = number.round() as u64;
-    number
-}
 
 /// The input of all requests of one target.
 #[derive(Clone, Debug)]
@@ -152,7 +60,7 @@ pub fn input_tokens(experiment: &Experiment, target: usize, history: &TargetHist
         }
     }
     let bounds = match ratio {
-        Some(InputRatioOf { ratio, se }) => {
+        Some(InputRatio { ratio, se }) => {
             // Twice the standard error, and never surer than one in two hundred.
             let half = (2.0 * se / ratio).max(0.005);
             let half = if history.basis == Basis::SameTarget { half } else { half.max(0.05) };
@@ -168,8 +76,6 @@ pub fn input_tokens(experiment: &Experiment, target: usize, history: &TargetHist
     };
     InputTokens { per_case, total, shared_prefix: shared * factor, tokenizer, corrected: ratio.is_some() }
 }
-
-use super::history::InputRatio as InputRatioOf;
 
 /// The input of cases that earlier runs asked with the very same prompt.
 fn known_inputs(experiment: &Experiment, history: &TargetHistory) -> Vec<Option<f64>> {
@@ -245,15 +151,6 @@ fn shared_system(experiment: &Experiment, place: usize) -> Option<std::sync::Arc
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Message, Role};
-
-    #[test]
-    fn openai_prompts_are_counted_by_their_own_tokenizer() {
-        assert_eq!(o200k("hello world"), 2);
-        let message = Message { role: Role::User, content: "hello world".to_owned() };
-        let prompt = Prompt { system: Some("hello world".into()), messages: vec![message] };
-        assert_eq!(count(Tokenizer::O200k, &prompt), 2 + 3 + 2 + 3 + 3);
-    }
 
     #[test]
     fn a_spread_sample_meets_every_part() {

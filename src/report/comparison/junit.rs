@@ -108,7 +108,7 @@ fn broke(flip: Option<&FlipRow>, answers: Option<&FlipAnswers>) -> TestCaseStatu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{
+    use crate::report::comparison::fixture::{
         comparison, hostile_answers, sides, sides_with_flips, with_flips,
     };
 

@@ -2,9 +2,11 @@
 
 use std::fmt::Write;
 
-use super::{format::count, table::Table};
-use crate::compare::{Confirmed, ConfirmedFlip, Count};
 use crate::domain::text::{one_line, visible};
+use crate::{
+    compare::{Confirmed, ConfirmedFlip, Count},
+    report::{format::count, table::Table},
+};
 
 /// Longest id of a case.
 const ID_WIDTH: usize = 44;

@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use super::{
+use super::queues::queue_text;
+use crate::report::{
     caching::CacheCard,
     format::{count, dollars, milliseconds, percent},
-    queue_text::queue_text,
+    rate::Rate,
     retrieval::RetrievalCard,
-    scorecard::{GraderCard, Percentiles, Rate, Scorecard, Slice, TargetCard},
+    scorecard::{GraderCard, Percentiles, Scorecard, Slice, TargetCard},
     table::Table,
 };
 

@@ -8,7 +8,6 @@ use std::{
     fmt::{self, Write},
 };
 
-use super::format::{count, milliseconds, percent};
 use crate::domain::text::{cut, visible};
 use crate::{
     compare::{
@@ -16,6 +15,7 @@ use crate::{
         Verdict,
     },
     domain::CaseId,
+    report::format::{count, milliseconds, percent},
 };
 
 /// The most bytes of a comment. GitHub takes 65,536 characters; bytes are never fewer than those.
@@ -388,7 +388,7 @@ mod tests {
     use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
     use super::*;
-    use crate::report::comparison_fixture::{HOSTILE, comparison, hostile_answers, with_flips};
+    use crate::report::comparison::fixture::{HOSTILE, comparison, hostile_answers, with_flips};
 
     /// The comment as GitHub's dialect reads it.
     fn events(text: &str) -> Vec<Event<'_>> {

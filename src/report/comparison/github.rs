@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
-use super::format::count;
 use crate::domain::text::{beginning, visible};
 use crate::{
     compare::{Comparison, Direction, FlipAnswers, FlipRow, GateVerdict, Verdict},
     domain::CaseId,
+    report::format::count,
 };
 
 /// A step shows ten annotations of a kind: the verdict takes one, the gates up to nine.
@@ -89,7 +89,7 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison_fixture::{comparison, hostile_answers, with_flips};
+    use crate::report::comparison::fixture::{comparison, hostile_answers, with_flips};
 
     #[test]
     fn annotations_read_as_before() {

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::format::{count, milliseconds};
-use crate::domain::{ConcurrencyRecord, PauseRecord, QueueRecord};
+use crate::{
+    domain::{ConcurrencyRecord, PauseRecord, QueueRecord},
+    report::format::{count, milliseconds},
+};
 
 /// How many values of the concurrency limit are written out.
 const SHOWN: usize = 8;

@@ -2,15 +2,17 @@
 
 use std::{fmt::Write, time::Duration};
 
-use super::{
-    format::{count, duration, percent},
-    table::Table,
-};
-use crate::estimate::{
-    Basis, BindingLimit, Estimate, Range, TargetEstimate,
-    design::{DesignRow, SegmentNeed},
-    record::{Held, HeldRun, TargetRecord},
-    repeats::RepeatGain,
+use crate::{
+    estimate::{
+        Basis, BindingLimit, Estimate, Range, TargetEstimate,
+        design::{DesignRow, SegmentNeed},
+        held::{Held, HeldRun, TargetRecord},
+        repeats::RepeatGain,
+    },
+    report::{
+        format::{count, duration, percent},
+        table::Table,
+    },
 };
 
 /// The estimate as text.
