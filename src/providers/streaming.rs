@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{HttpResponse, Rejection, Secrets};
+use crate::domain::text::beginning;
 use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UsageFlag};
 
 /// Of the text before a stream broke no more characters than this go into the failure's message.
@@ -66,9 +67,9 @@ pub(super) fn with_text(message: String, text: &str, secrets: &Secrets) -> Strin
     if text.is_empty() {
         return message;
     }
-    let shown: String = text.chars().take(SHOWN_CHARS).collect();
+    let shown = beginning(text, SHOWN_CHARS);
     let rest = if shown.len() < text.len() { "…" } else { "" };
-    format!("{message}; the text before it: `{}{rest}`", secrets.hide(&shown))
+    format!("{message}; the text before it: `{}{rest}`", secrets.hide(shown))
 }
 
 /// A usage whose last word never came: its counts are the least there was.
