@@ -10,7 +10,6 @@ use caseload::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
         sample::stratified_sample,
-        tokenizer::{Tokenizer, count},
     },
     golden,
     providers::Provider,
@@ -138,10 +137,10 @@ fn pilot(experiment: &Experiment) -> History {
     }
     let trial = |asked: &Asked| PastTrial { latency_ms: asked.latency_ms, output: asked.usage.output as f64 };
     history.trials = asked.iter().map(trial).collect();
-    let tokenizer = Tokenizer::of(experiment, &experiment.targets[0]);
+    let tokenizer = experiment.targets[0].tokenizer();
     let real: Vec<f64> = history.cases.iter().map(|case| case.inputs[0]).collect();
     let counted: Vec<f64> =
-        sample.iter().map(|&case| count(tokenizer, &experiment.prompt(0, case)) as f64).collect();
+        sample.iter().map(|&case| tokenizer.count(&experiment.prompt(0, case)) as f64).collect();
     history.input_ratio = InputRatio::of(&real, &counted);
     History { targets: vec![history] }
 }

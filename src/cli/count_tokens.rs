@@ -1,29 +1,25 @@
-//! `--count-tokens`: a few prompts counted by Claude's own endpoint correct the estimate of all.
+//! `--count-tokens`: a few prompts counted by the provider itself correct the estimate of all.
 
 use super::{error::CliError, output};
 use crate::{
-    config::{self, Experiment, ProviderKind},
-    estimate::{
-        History,
-        history::InputRatio,
-        tokenizer::{Tokenizer, count},
-    },
+    config::{self, Experiment},
+    estimate::{History, history::InputRatio},
 };
 
 /// Prompts that are counted a target.
 const COUNTED: usize = 20;
 
-/// Corrects the history of every Claude target by counts of its own prompts.
+/// Corrects the history of every target whose provider counts by counts of its own prompts.
 pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     for (place, target) in experiment.targets.iter().enumerate() {
         let provider = &experiment.settings.providers[target.provider];
-        if provider.kind != ProviderKind::Anthropic {
+        if !provider.kind.counts_tokens() {
             continue;
         }
         config::missing_keys(std::slice::from_ref(provider)).none_or(())?;
         let counter = config::token_counter(provider).map_err(CliError::usage)?;
-        let tokenizer = Tokenizer::of(experiment, target);
+        let tokenizer = target.tokenizer();
         let step = experiment.cases.len().div_ceil(COUNTED).max(1);
         let (mut real, mut counted) = (vec![], vec![]);
         for case in (0..experiment.cases.len()).step_by(step) {
@@ -33,7 +29,7 @@ pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<
                 hint: Some("leave out `--count-tokens`".to_owned()),
             })?;
             real.push(tokens as f64);
-            counted.push(count(tokenizer, &request.prompt) as f64);
+            counted.push(tokenizer.count(&request.prompt) as f64);
         }
         output::note(&format!(
             "note: {} prompts of `{}` were counted by the provider",

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Experiment, ProviderKind};
+use super::Experiment;
 use crate::{domain::Request, store::RequestHash};
 
 impl Experiment {
@@ -13,7 +13,7 @@ impl Experiment {
         let target = &self.targets[target];
         let provider = &self.settings.providers[target.provider];
         // What an application answers hangs on its code and its index, which nobody sees from here.
-        let is_seen_whole = provider.kind != ProviderKind::Replay && !provider.kind.is_application();
+        let is_seen_whole = !provider.kind.is_recorded() && !provider.kind.is_application();
         if !target.settings.reuse || !is_seen_whole {
             return None;
         }
@@ -28,7 +28,7 @@ impl Experiment {
             "parameters": *request.parameters,
             "repeat": request.repeat,
         });
-        if provider.kind == ProviderKind::Simulator {
+        if provider.kind.is_simulated() {
             // It answers by case and seed, and not by what is asked.
             let own = json!([
                 target.name,

@@ -12,7 +12,7 @@ use super::{
     wall_time::{Answers, CacheUse, Job, PLAYED, Played, play},
 };
 use crate::{
-    config::{Experiment, ProviderKind, Target},
+    config::{Experiment, Target},
     queue::Limits,
     stats::special::normal_quantile,
 };
@@ -171,7 +171,7 @@ fn jobs(experiment: &Experiment, targets: &[usize], inputs: &[InputTokens]) -> V
 fn limits(experiment: &Experiment, provider: usize) -> Limits {
     let settings = &experiment.settings.providers[provider];
     let mut limits = settings.queue.limits.clone();
-    if settings.kind == ProviderKind::Simulator {
+    if settings.kind.is_simulated() {
         let own = experiment
             .targets
             .iter()
@@ -189,18 +189,16 @@ fn limits(experiment: &Experiment, provider: usize) -> Limits {
 fn own_latencies(experiment: &Experiment, target: usize, mean_output: f64) -> Vec<PastTrial> {
     let target = &experiment.targets[target];
     let at = |latency_ms: f64| PastTrial { latency_ms, output: mean_output };
-    match experiment.settings.providers[target.provider].kind {
-        ProviderKind::Simulator => {
-            let latency = &target.settings.simulate.latency_ms;
-            let quantile = |step: u32| {
-                let p = (f64::from(step) + 0.5) / 50.0;
-                at(latency.at(normal_quantile(p), p))
-            };
-            (0..50).map(quantile).collect()
-        }
-        ProviderKind::Replay => vec![at(0.0)],
-        _ => vec![],
+    let kind = experiment.settings.providers[target.provider].kind;
+    if kind.is_simulated() {
+        let latency = &target.settings.simulate.latency_ms;
+        let quantile = |step: u32| {
+            let p = (f64::from(step) + 0.5) / 50.0;
+            at(latency.at(normal_quantile(p), p))
+        };
+        return (0..50).map(quantile).collect();
     }
+    if kind.is_recorded() { vec![at(0.0)] } else { vec![] }
 }
 
 /// Whether the experiment caches what all requests begin with, and for how long it could be cached.
@@ -213,22 +211,18 @@ fn caching(
     let target: &Target = &experiment.targets[target];
     let (least, ttl) = PROVIDER_CACHE;
     let can = input.shared_prefix >= least;
-    match experiment.settings.providers[target.provider].kind {
-        ProviderKind::Simulator => match target.settings.simulate.cache {
+    let kind = experiment.settings.providers[target.provider].kind;
+    if kind.is_simulated() {
+        return match target.settings.simulate.cache {
             Some(cache) if input.shared_prefix >= cache.min_tokens as f64 => (true, Some(cache.ttl_s)),
             _ => (false, None),
-        },
-        ProviderKind::Replay | ProviderKind::Exec | ProviderKind::Http => (false, None),
-        ProviderKind::Anthropic => {
-            let parameters = &target.settings.parameters;
-            let asked = parameters.cache.is_some() || parameters.extra.contains_key("cache_control");
-            ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
-        }
-        ProviderKind::Openai => {
-            let asked = target.settings.parameters.cache.is_some();
-            ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
-        }
+        };
     }
+    if !kind.is_remote() {
+        return (false, None);
+    }
+    let asked = kind.asks_for_cache(&target.settings.parameters);
+    ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
 }
 
 /// Doubles one limit after the other and sees which saves most.

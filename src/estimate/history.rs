@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::tokenizer::{Tokenizer, count};
 use crate::{
     config::{Experiment, PromptTemplate, Target, TargetSettings, target_settings},
     domain::{CaseId, Fingerprint, Outcome, Verdict},
+    providers::Tokenizer,
     stats::SplitMix64,
     store::{RunRow, Store, StoreError},
 };
@@ -242,7 +242,7 @@ fn gather(
             history.same_prompts = settings.as_ref().is_some_and(|settings| {
                 settings.system == target.settings.system && settings.user == target.settings.user
             });
-            let tokenizer = Tokenizer::of(experiment, target);
+            let tokenizer = target.tokenizer();
             history.input_ratio = match settings {
                 Some(settings) => input_ratio(store, run.id, &settings, tokenizer, &history.cases)?,
                 None => None,
@@ -286,7 +286,7 @@ fn input_ratio(
         let Some(case) = store.whole_case(run, id)? else { continue };
         let Ok(prompt) = template.render(&case) else { continue };
         real.push(cases[at].inputs.iter().sum::<f64>() / cases[at].inputs.len() as f64);
-        counted.push(count(tokenizer, &prompt) as f64);
+        counted.push(tokenizer.count(&prompt) as f64);
     }
     Ok(InputRatio::of(&real, &counted))
 }

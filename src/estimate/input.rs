@@ -8,12 +8,11 @@ use rayon::prelude::*;
 use super::{
     Range,
     history::{Basis, InputRatio, TargetHistory},
-    tokenizer::{CHAT_PER_MESSAGE, CLAUDE_FACTOR, Tokenizer, count, o200k, scaled, turns},
 };
 use crate::{
     config::Experiment,
     domain::{CaseId, Fingerprint},
-    providers::{estimate_input_tokens, tokens_of},
+    providers::{Tokenizer, estimate_input_tokens},
     stats::SplitMix64,
 };
 
@@ -39,7 +38,7 @@ pub struct InputTokens {
 pub fn input_tokens(experiment: &Experiment, target: usize, history: &TargetHistory) -> InputTokens {
     let place = target;
     let target = &experiment.targets[place];
-    let tokenizer = Tokenizer::of(experiment, target);
+    let tokenizer = target.tokenizer();
     let (counted, shared) = count_all(experiment, place, tokenizer);
     let ratio = history.input_ratio;
     let factor = ratio.map_or(1.0, |ratio| ratio.ratio);
@@ -103,20 +102,16 @@ fn count_all(experiment: &Experiment, place: usize, tokenizer: Tokenizer) -> (Ve
     let n = experiment.cases.len();
     let prompt = |case: usize| experiment.prompt(place, case);
     let shared = shared_system(experiment, place);
-    let shared_tokens = shared.as_deref().map_or(0, |text| match tokenizer {
-        Tokenizer::O200k => o200k(text) + CHAT_PER_MESSAGE,
-        Tokenizer::ClaudeCharacters => scaled(tokens_of(text), CLAUDE_FACTOR),
-        Tokenizer::Characters => tokens_of(text),
-    });
+    let shared_tokens = shared.as_deref().map_or(0, |text| tokenizer.count_system(text));
     let one = |case: usize| {
         let prompt = prompt(case);
-        match (&shared, tokenizer) {
+        match &shared {
             // What all share is tokenised once.
-            (Some(_), Tokenizer::O200k) => shared_tokens + turns(&prompt),
-            _ => count(tokenizer, &prompt),
+            Some(_) => tokenizer.count_after(shared_tokens, &prompt),
+            None => tokenizer.count(&prompt),
         }
     };
-    if tokenizer != Tokenizer::O200k || n <= TOKENISED {
+    if !tokenizer.is_slow() || n <= TOKENISED {
         return ((0..n).into_par_iter().map(|case| one(case) as f64).collect(), shared_tokens as f64);
     }
     let lengths: Vec<f64> =

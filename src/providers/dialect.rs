@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Rejection,
+    token_counter::Counting,
+    tokens::Tokenizer,
     wire::{
         HttpResponse,
         sse::SseEvent,
@@ -26,8 +28,27 @@ pub struct Facts {
     pub key_variable: &'static str,
     /// The header that carries the key.
     pub key_header: KeyHeader,
+    /// Whether servers elsewhere speak the same, many of them without a key.
+    pub is_spoken_elsewhere: bool,
+    /// The most output tokens that a request asks for where its target says nothing; `None`: it then
+    /// says nothing either.
+    pub default_output: Option<u64>,
+    /// Fields of a target's `extra` that ask for its prompts to be cached.
+    pub cache_fields: &'static [&'static str],
+    /// Who counts the tokens of a model of no known family.
+    pub tokenizer: Tokenizer,
+    /// How the provider itself counts a prompt's tokens, if it does.
+    pub counting: Option<Counting>,
     /// Makes its dialect for an account.
     pub make: fn(&'static Facts, &DialectSettings<'_>) -> Box<dyn Dialect>,
+}
+
+impl Facts {
+    /// The path at which the API stands on its server.
+    pub fn base_path(&self) -> &'static str {
+        let address = self.base_url.split_once("://").map_or(self.base_url, |(_, address)| address);
+        address.find('/').map_or("", |at| &address[at..])
+    }
 }
 
 /// What an account sets for its dialect.

@@ -9,33 +9,36 @@ pub mod anthropic;
 mod case_values;
 pub mod dialect;
 pub mod exec;
+pub mod families;
 pub mod http_app;
 mod http_model;
+mod kind;
 pub mod openai;
 mod parameters;
-mod prompt_cache;
 mod rejection;
 pub mod replay;
 pub mod simulator;
 #[cfg(test)]
 mod test_request;
+mod token_counter;
 pub mod tokens;
 mod usage_object;
 pub mod wire;
 
 pub use self::{
-    anthropic::TokenCounter,
     case_values::case_values,
     dialect::{Dialect, Facts, MaxTokensField},
     exec::{Exec, ExecMode, ExecSettings, ExitCodes},
+    families::{Family, cache_minimum, family},
     http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings},
     http_model::HttpModel,
+    kind::Kind,
     parameters::check_parameters,
-    prompt_cache::cache_minimum,
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
-    tokens::{estimate_input_tokens, tokens_of},
+    token_counter::TokenCounter,
+    tokens::{Tokenizer, estimate_input_tokens, tokens_of},
     wire::{HttpError, HttpResponse, HttpSettings, Secrets, tells_of_a_secret},
 };
 

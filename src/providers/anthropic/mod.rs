@@ -10,13 +10,13 @@ mod usage;
 
 use serde_json::{Map, Value, json};
 
-pub use self::count_tokens::TokenCounter;
 use self::stream::MessageStream;
 use super::{
     Rejection,
     dialect::{Assembler, Dialect, DialectSettings, Facts},
+    families::family,
     parameters::merge,
-    prompt_cache::cache_control,
+    tokens::Tokenizer,
     wire::{
         body::posted,
         error_body::ErrorBody,
@@ -24,7 +24,7 @@ use super::{
         transport::{HttpResponse, KeyHeader},
     },
 };
-use crate::domain::{Message, Metered, Outcome, Reply, Request, Role, Wire};
+use crate::domain::{CacheLifetime, Message, Metered, Outcome, PromptCache, Reply, Request, Role, Wire};
 
 /// Anthropic.
 pub static FACTS: Facts = Facts {
@@ -32,11 +32,16 @@ pub static FACTS: Facts = Facts {
     base_url: "https://api.anthropic.com",
     key_variable: "ANTHROPIC_API_KEY",
     key_header: KeyHeader { name: "x-api-key", prefix: "" },
+    is_spoken_elsewhere: false,
+    default_output: Some(DEFAULT_MAX_TOKENS),
+    cache_fields: &["cache_control"],
+    tokenizer: Tokenizer::ClaudeCharacters,
+    counting: Some(count_tokens::COUNTING),
     make: |facts, settings| Box::new(Anthropic { facts, prefix: version_prefix(settings) }),
 };
 
 /// Sent when a target sets no `max_tokens`: the API requires one.
-const DEFAULT_MAX_TOKENS: u32 = 1_024;
+const DEFAULT_MAX_TOKENS: u64 = 1_024;
 
 /// With more output than this an answer may take longer than the ten minutes that an unstreamed
 /// request is given (the official clients reckon 128,000 tokens an hour), so it is streamed.
@@ -67,7 +72,8 @@ impl Dialect for Anthropic {
     }
 
     fn wire(&self, request: &Request) -> Wire {
-        posted_with_version(format!("{}/messages", self.prefix), &body(request))
+        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
+        posted_with_version(format!("{}/messages", self.prefix), &body(request), largest)
     }
 
     fn read(&self, response: &HttpResponse) -> Result<Reply, Rejection> {
@@ -79,9 +85,12 @@ impl Dialect for Anthropic {
     }
 }
 
-fn posted_with_version(path: String, body: &Map<String, Value>) -> Wire {
+fn posted_with_version(path: String, body: &Map<String, Value>, largest_output: Option<u64>) -> Wire {
     let (name, version) = VERSION;
-    Wire { headers: vec![(name.to_owned(), version.to_owned())], ..posted(path, body, &OUTPUT_FIELDS, None) }
+    Wire {
+        headers: vec![(name.to_owned(), version.to_owned())],
+        ..posted(path, body, &OUTPUT_FIELDS, largest_output)
+    }
 }
 
 /// The request body.
@@ -89,7 +98,7 @@ fn body(request: &Request) -> Map<String, Value> {
     let parameters = &request.parameters;
     let mut body = Map::new();
     body.insert("model".into(), request.model.as_str().into());
-    body.insert("max_tokens".into(), parameters.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into());
+    body.insert("max_tokens".into(), parameters.max_tokens.map_or(DEFAULT_MAX_TOKENS, u64::from).into());
     let turns = request.prompt.messages.iter().filter(|message| message.role != Role::System);
     let mut turns: Vec<Value> = turns.map(turn).collect();
     let mut system = system(request).map(Value::String);
@@ -123,6 +132,16 @@ fn body(request: &Request) -> Map<String, Value> {
         body.insert("stream".into(), true.into());
     }
     body
+}
+
+/// The marker up to which everything is cached.
+///
+/// Source: Anthropic's guide on prompt caching.
+fn cache_control(cache: PromptCache) -> Value {
+    match cache.lifetime {
+        CacheLifetime::FiveMinutes => json!({"type": "ephemeral"}),
+        CacheLifetime::OneHour => json!({"type": "ephemeral", "ttl": CacheLifetime::OneHour.as_str()}),
+    }
 }
 
 /// All instructions above the conversation in one: this API has no messages of that role.

@@ -17,8 +17,9 @@ pub(super) use self::{errors::meaning, limits::limits};
 use super::{
     Rejection,
     dialect::{Assembler, Dialect, Facts, MaxTokensField},
+    families::family,
     parameters::merge,
-    prompt_cache::prompt_cache_key,
+    tokens::Tokenizer,
     wire::{
         body::posted,
         error_body::ErrorBody,
@@ -35,6 +36,11 @@ pub static FACTS: Facts = Facts {
     base_url: "https://api.openai.com/v1",
     key_variable: "OPENAI_API_KEY",
     key_header: KeyHeader { name: "authorization", prefix: "Bearer " },
+    is_spoken_elsewhere: true,
+    default_output: None,
+    cache_fields: &[],
+    tokenizer: Tokenizer::Characters,
+    counting: None,
     make: |facts, settings| {
         let field = settings.max_tokens_field.unwrap_or_else(|| output_field_of(settings.base_url));
         Box::new(OpenAi { facts, max_tokens_field: field })
@@ -70,7 +76,8 @@ impl Dialect for OpenAi {
 
     fn wire(&self, request: &Request) -> Wire {
         let body = body(request, self.max_tokens_field);
-        posted("/chat/completions".to_owned(), &body, &OUTPUT_FIELDS, None)
+        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
+        posted("/chat/completions".to_owned(), &body, &OUTPUT_FIELDS, largest)
     }
 
     fn read(&self, response: &HttpResponse) -> Result<Reply, Rejection> {
@@ -111,6 +118,16 @@ fn body(request: &Request, max_tokens_field: MaxTokensField) -> Map<String, Valu
     }
     merge(&mut body, &parameters.extra);
     body
+}
+
+/// The routing hint: requests with the same key meet the same cache. It says nothing but that their
+/// cached parts are the same.
+///
+/// Source: OpenAI's guide on prompt caching.
+fn prompt_cache_key(request: &Request) -> Option<String> {
+    let cache = request.parameters.cache?;
+    let prefix = request.prompt.cached_prefix(&request.model, cache.at)?;
+    Some(format!("caseload-{prefix:.32}"))
 }
 
 fn turn(message: &Message) -> Value {

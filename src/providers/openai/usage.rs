@@ -3,8 +3,11 @@
 use serde_json::Value;
 
 use crate::{
-    domain::{Metered, Usage, UsageFlag},
-    providers::wire::counts::{Contradiction, Parts, count, metered},
+    domain::{CacheLifetime, Metered, Usage, UsageFlag},
+    providers::{
+        families::family,
+        wire::counts::{Contradiction, Parts, count, metered},
+    },
 };
 
 /// Reads the `usage` of a chat completion by OpenAI or a compatible server.
@@ -54,8 +57,9 @@ fn parts(usage: &Value, model: Option<&str>) -> Parts {
     if reasoning.is_some_and(|reasoning| reasoning > output) {
         return Err(Contradiction);
     }
-    let is_claude = model.is_some_and(|model| model.contains("claude"));
-    let (cache_write_5m, cache_write_30m) = if is_claude { (written, 0) } else { (0, written) };
+    let lifetime = model.and_then(family).and_then(|family| family.cache_writes);
+    let is_short = lifetime == Some(CacheLifetime::FiveMinutes);
+    let (cache_write_5m, cache_write_30m) = if is_short { (written, 0) } else { (0, written) };
     let flag = (cache_write_5m > 0).then_some(UsageFlag::LifetimeAssumed);
     let usage = Usage {
         input_uncached,

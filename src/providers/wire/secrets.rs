@@ -70,16 +70,17 @@ impl Secrets {
                 reply.metered.raw.iter_mut().for_each(|raw| self.conceal_in(raw));
                 Ok(reply)
             }
-            Err(mut rejection) => {
-                let message = self.hide(&rejection.failure.message);
-                rejection.failure.message = self.with_text(message, &std::mem::take(&mut rejection.text));
-                [&mut rejection.request_id, &mut rejection.metered.raw]
-                    .into_iter()
-                    .flatten()
-                    .for_each(|word| self.conceal_in(word));
-                Err(rejection)
-            }
+            Err(rejection) => Err(self.conceal_rejection(rejection)),
         }
+    }
+
+    /// The same for what brought no answer.
+    pub fn conceal_rejection(&self, mut rejection: Rejection) -> Rejection {
+        let message = self.hide(&rejection.failure.message);
+        rejection.failure.message = self.with_text(message, &std::mem::take(&mut rejection.text));
+        let words = [&mut rejection.request_id, &mut rejection.metered.raw];
+        words.into_iter().flatten().for_each(|word| self.conceal_in(word));
+        rejection
     }
 
     /// A failure's message, and the beginning of the text that had come before it.
