@@ -10,7 +10,7 @@ use super::{
     store_argument::{StoreArgument, find_run},
 };
 use crate::{
-    domain::{AnswerSource, AttemptEnd, CaseId, Retrieved, Verdict, nearest},
+    domain::{AnswerSource, AttemptEnd, CaseId, Repeat, Retrieved, Verdict, nearest},
     report::{milliseconds, visible},
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
@@ -79,7 +79,7 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
 struct FailureLine {
     target: String,
     case: String,
-    repeat: u32,
+    repeat: Repeat,
     /// The verdict, or the outcome where there is none.
     what: String,
     /// Why: the graders' reasons, or the provider's words.
@@ -147,7 +147,7 @@ fn show_case(store: &Store, detail: &RunDetail, id: &CaseId, json: bool) -> Resu
     for trial in &trials {
         let scores = store.scores(trial.record.key)?;
         let attempts = store.attempts(trial.record.key)?;
-        let target = &detail.targets[trial.record.key.target as usize].name;
+        let target = &detail.targets[trial.record.key.target.index()].name;
         if json {
             values.push(trial_json(target.as_str(), trial, &scores, &attempts));
         } else {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::{
-    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, UnixMillis, Verdict},
-    store::{NewGrader, Returned, RunRow, Store, StoreError},
+    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, TargetPos, UnixMillis, Verdict},
+    store::{ListedRun, NewGrader, Returned, Store, StoreError},
 };
 
 /// A target over its runs, the oldest first.
@@ -99,12 +99,13 @@ impl History {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, runs: &[RunRow], target: &str) -> Result<Self, StoreError> {
+    pub fn read(store: &Store, runs: &[ListedRun], target: &str) -> Result<Self, StoreError> {
         let mut history = Self { target: target.to_owned(), ..Self::default() };
         let mut known: HashMap<(CaseId, Fingerprint), usize> = HashMap::new();
         for row in runs {
             let detail = store.run_detail(row.id)?;
-            let found = (0..).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
+            let found =
+                (0..).map(TargetPos).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
             let Some((position, found)) = found else { continue };
             let mut run = HistoryRun {
                 run: row.name.clone(),
@@ -137,7 +138,7 @@ impl History {
                 Ok(())
             })?;
             store.for_each_measured::<StoreError>(row.id, position, |trial| {
-                let counts = &mut run.counts[trial.case as usize];
+                let counts = &mut run.counts[trial.case.index()];
                 counts.measured += u32::from(matches!(trial.verdict, Some(Verdict::Pass | Verdict::Fail)));
                 counts.passes += u32::from(trial.verdict == Some(Verdict::Pass));
                 if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {

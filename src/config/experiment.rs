@@ -10,7 +10,10 @@ use super::{
     settings::{Settings, TargetSettings},
 };
 use crate::{
-    domain::{Begun, Case, CaseId, Cost, Fault, Faults, Parameters, Price, Prompt, Request, TargetName},
+    domain::{
+        Begun, Case, CaseId, CasePos, Cost, Fault, Faults, Parameters, Price, Prompt, Repeat, Request,
+        TargetName, TargetPos,
+    },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
     providers::{BodyTemplate, ReplayOutputs, estimate_input_tokens},
@@ -87,13 +90,13 @@ impl Experiment {
     }
 
     /// The request of one trial.
-    pub fn request(&self, target: usize, case: usize, repeat: u32) -> Request {
-        let planned = &self.cases[case];
-        let target = &self.targets[target];
+    pub fn request(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> Request {
+        let planned = &self.cases[case.index()];
+        let target = &self.targets[target.index()];
         self.asked(target, &planned.case, target.prompt(&planned.case), repeat)
     }
 
-    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: u32) -> Request {
+    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: Repeat) -> Request {
         Request {
             target: target.name.clone(),
             model: target.settings.model.clone(),
@@ -107,8 +110,8 @@ impl Experiment {
     }
 
     /// The rendered prompt of a case.
-    pub fn prompt(&self, target: usize, case: usize) -> Prompt {
-        self.targets[target].prompt(&self.cases[case].case)
+    pub fn prompt(&self, target: TargetPos, case: CasePos) -> Prompt {
+        self.targets[target.index()].prompt(&self.cases[case.index()].case)
     }
 
     fn check_recordings(&self, whole: Option<&GoldenSet>, faults: &mut Faults) {
@@ -147,7 +150,8 @@ impl Experiment {
                         ),
                         Ok(prompt) => {
                             if let Some(body) = &body
-                                && let Err(error) = body.render(&self.asked(target, case, prompt.clone(), 1))
+                                && let Err(error) =
+                                    body.render(&self.asked(target, case, prompt.clone(), Repeat::FIRST))
                             {
                                 return Some(
                                     fault(error.to_string())
@@ -266,13 +270,13 @@ fn recorded_outputs(
 }
 
 /// The seed of one trial's draws: the same whatever the order in which trials are asked.
-fn trial_seed(seed: u64, target: &TargetName, case: &CaseId, repeat: u32) -> u64 {
+fn trial_seed(seed: u64, target: &TargetName, case: &CaseId, repeat: Repeat) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(target.as_str().as_bytes());
     hasher.update(&[0]);
     hasher.update(case.as_str().as_bytes());
-    hasher.update(&repeat.to_le_bytes());
+    hasher.update(&repeat.0.to_le_bytes());
     let mut first = [0; 8];
     first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     u64::from_le_bytes(first)

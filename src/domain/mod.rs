@@ -18,6 +18,7 @@ mod limits;
 mod money;
 mod outcome;
 mod pass_if;
+mod position;
 mod price;
 mod queue_control;
 mod prompt_cache;
@@ -45,6 +46,7 @@ pub use self::{
     money::{Cost, MoneyError},
     outcome::Outcome,
     pass_if::PassIf,
+    position::{AskerPos, CasePos, GraderPos, PricePos, Repeat, RunRow, TargetPos},
     price::{Price, Rates, Tier},
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},

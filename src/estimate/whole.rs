@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     config::{Experiment, ProviderKind, Target},
+    domain::TargetPos,
     queue::Limits,
     stats::special::normal_quantile,
 };
@@ -149,10 +150,10 @@ pub struct BindingLimit {
 /// Estimates a run of `experiment`. Sends nothing.
 pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -> Estimate {
     let inputs: Vec<InputTokens> = each_target(experiment)
-        .map(|target| input_tokens(experiment, target, &history.targets[target]))
+        .map(|target| input_tokens(experiment, target, &history.targets[target.index()]))
         .collect();
     let outputs: Vec<OutputTokens> = each_target(experiment)
-        .map(|target| output_tokens(experiment, target, &history.targets[target]))
+        .map(|target| output_tokens(experiment, target, &history.targets[target.index()]))
         .collect();
     let accounts: Vec<Account> = (0..experiment.settings.providers.len())
         .map(|provider| Account::of(experiment, history, provider, &inputs, &outputs))
@@ -161,12 +162,12 @@ pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -
     let repeats = samples as f64 / experiment.cases.len().max(1) as f64;
     let targets: Vec<TargetEstimate> = each_target(experiment)
         .map(|target| {
-            let account = &accounts[experiment.targets[target].provider];
+            let account = &accounts[experiment.targets[target.index()].provider];
             let spread = detect::spread(experiment, history, target, options.assumptions);
             let parts = Parts {
-                history: &history.targets[target],
-                input: &inputs[target],
-                output: &outputs[target],
+                history: &history.targets[target.index()],
+                input: &inputs[target.index()],
+                output: &outputs[target.index()],
                 account,
                 samples,
                 spread,
@@ -189,8 +190,8 @@ pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -
     }
 }
 
-fn each_target(experiment: &Experiment) -> impl Iterator<Item = usize> + use<> {
-    0..experiment.targets.len()
+fn each_target(experiment: &Experiment) -> impl Iterator<Item = TargetPos> + use<> {
+    (0..experiment.targets.len()).map(TargetPos::at)
 }
 
 /// The clusters that the cases form.
@@ -211,8 +212,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn put_together(self, experiment: &Experiment, place: usize) -> TargetEstimate {
-        let target = &experiment.targets[place];
+    fn put_together(self, experiment: &Experiment, place: TargetPos) -> TargetEstimate {
+        let target = &experiment.targets[place.index()];
         let within = self.account.targets.iter().position(|&at| at == place).expect("the account has it");
         let cache = self.account.cache(within);
         let dollars = cost::dollars(experiment, place, self.input, self.output, cache);
@@ -257,7 +258,7 @@ impl Parts<'_> {
 /// One account, played.
 struct Account {
     /// Its targets' positions.
-    targets: Vec<usize>,
+    targets: Vec<TargetPos>,
     /// One play a replicate, the expected latencies in the first.
     plays: Vec<Played>,
     /// With all latencies at their bounds, where no earlier run tells them.
@@ -275,8 +276,8 @@ impl Account {
         inputs: &[InputTokens],
         outputs: &[OutputTokens],
     ) -> Self {
-        let targets: Vec<usize> = each_target(experiment)
-            .filter(|&target| experiment.targets[target].provider == provider)
+        let targets: Vec<TargetPos> = each_target(experiment)
+            .filter(|&target| experiment.targets[target.index()].provider == provider)
             .collect();
         let mut account =
             Self { targets, plays: vec![], bounds: None, binding: None, set_up: vec![], possible: vec![] };
@@ -289,17 +290,18 @@ impl Account {
         let limits = limits(experiment, provider);
         let mut answers = vec![];
         for &target in &account.targets {
-            let (set_up, ttl) = caching(experiment, target, &inputs[target], &history.targets[target]);
+            let (set_up, ttl) =
+                caching(experiment, target, &inputs[target.index()], &history.targets[target.index()]);
             account.set_up.push(set_up);
             account.possible.push(ttl.is_some());
-            let past = &history.targets[target];
-            let mean_output = outputs[target].total.mid / samples.max(1) as f64;
+            let past = &history.targets[target.index()];
+            let mean_output = outputs[target.index()].total.mid / samples.max(1) as f64;
             let own = own_latencies(experiment, target, mean_output);
             let known = if past.trials.is_empty() { own.as_slice() } else { past.trials.as_slice() };
             let mut of_target = Answers::new(known, past.attempts_per_trial, mean_output);
             of_target.cache_ttl_s = ttl;
-            of_target.warm_up = experiment.targets[target].settings.parameters.cache.is_some();
-            of_target.cached_prefix = if set_up { inputs[target].shared_prefix } else { 0.0 };
+            of_target.warm_up = experiment.targets[target.index()].settings.parameters.cache.is_some();
+            of_target.cached_prefix = if set_up { inputs[target.index()].shared_prefix } else { 0.0 };
             answers.push(of_target);
         }
         let run = |limits: &Limits, answers: &[Answers], seed: u64| {
@@ -310,7 +312,8 @@ impl Account {
         account.plays =
             (0..replays).map(|replay| run(&limits, &answers, seed.wrapping_add(replay))).collect();
         let guessed = account.targets.iter().any(|&target| {
-            history.targets[target].trials.is_empty() && own_latencies(experiment, target, 1.0).is_empty()
+            history.targets[target.index()].trials.is_empty()
+                && own_latencies(experiment, target, 1.0).is_empty()
         });
         if guessed {
             let at = |factor: f64| {
@@ -364,7 +367,7 @@ impl Account {
 }
 
 /// The requests of an account in the order in which a run sends them, as many as are played.
-fn jobs(experiment: &Experiment, targets: &[usize], inputs: &[InputTokens]) -> Vec<Job> {
+fn jobs(experiment: &Experiment, targets: &[TargetPos], inputs: &[InputTokens]) -> Vec<Job> {
     let deepest = experiment.cases.iter().map(|planned| planned.repeats).max().unwrap_or(0);
     let rounds = 1..=deepest;
     rounds
@@ -374,8 +377,8 @@ fn jobs(experiment: &Experiment, targets: &[usize], inputs: &[InputTokens]) -> V
             asked.flat_map(|(case, _)| {
                 targets.iter().enumerate().map(move |(within, &target)| Job {
                     target: within,
-                    input: inputs[target].per_case[case],
-                    max_output: f64::from(experiment.targets[target].output_limit()),
+                    input: inputs[target.index()].per_case[case],
+                    max_output: f64::from(experiment.targets[target.index()].output_limit()),
                 })
             })
         })
@@ -402,8 +405,12 @@ fn limits(experiment: &Experiment, provider: usize) -> Limits {
 }
 
 /// Latencies that are known without an earlier run: a simulator's and a replay's.
-fn own_latencies(experiment: &Experiment, target: usize, mean_output: f64) -> Vec<super::history::PastTrial> {
-    let target = &experiment.targets[target];
+fn own_latencies(
+    experiment: &Experiment,
+    target: TargetPos,
+    mean_output: f64,
+) -> Vec<super::history::PastTrial> {
+    let target = &experiment.targets[target.index()];
     let at = |latency_ms: f64| super::history::PastTrial { latency_ms, output: mean_output };
     match experiment.settings.providers[target.provider].kind {
         ProviderKind::Simulator => {
@@ -422,11 +429,11 @@ fn own_latencies(experiment: &Experiment, target: usize, mean_output: f64) -> Ve
 /// Whether the experiment caches what all requests begin with, and for how long it could be cached.
 fn caching(
     experiment: &Experiment,
-    target: usize,
+    target: TargetPos,
     input: &InputTokens,
     history: &TargetHistory,
 ) -> (bool, Option<f64>) {
-    let target: &Target = &experiment.targets[target];
+    let target: &Target = &experiment.targets[target.index()];
     let (least, ttl) = PROVIDER_CACHE;
     let can = input.shared_prefix >= least;
     match experiment.settings.providers[target.provider].kind {

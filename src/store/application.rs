@@ -7,7 +7,9 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{RetrievalScore, Retrieved, TrialKey, TrialRecord, Verdict};
+use crate::domain::{
+    CasePos, Repeat, RetrievalScore, Retrieved, RunRow, TargetPos, TrialKey, TrialRecord, Verdict,
+};
 
 /// A table of its own, since most trials have none of it and passages are long; and the standard
 /// error of programs, beside the attempt in which it was written.
@@ -59,9 +61,9 @@ JOIN run_case c ON c.run = p.run AND c.position = p.case_position;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetrievalRow {
     /// The case's position.
-    pub case: u32,
+    pub case: CasePos,
     /// The repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// What the graders said of the answer; `None`: it is not graded.
     pub verdict: Option<Verdict>,
     /// What the retrieval was worth; `None`: the case labels no source, so nothing can be said.
@@ -128,8 +130,8 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_retrieval<E: From<StoreError>>(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(RetrievalRow) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read what retrievals were worth");
@@ -194,12 +196,12 @@ mod tests {
         assert_eq!(store.retrieved(second).unwrap(), Some(vec![]), "nothing found is not nothing told");
         let mut rows = vec![];
         store
-            .for_each_retrieval::<StoreError>(run.id, 0, |row| {
+            .for_each_retrieval::<StoreError>(run.id, TargetPos(0), |row| {
                 rows.push((row.case, row.score));
                 Ok(())
             })
             .unwrap();
-        assert_eq!(rows, [(0, Some(worth)), (1, None)]);
+        assert_eq!(rows, [(CasePos(0), Some(worth)), (CasePos(1), None)]);
         let docs: String = store
             .connection
             .query_row("SELECT group_concat(rank || doc || score) FROM retrieved_view", [], |row| row.get(0))

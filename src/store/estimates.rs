@@ -8,7 +8,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::UnixMillis;
+use crate::domain::{RunRow, UnixMillis};
 
 /// The step that brings the table: one row a run, its content versioned JSON.
 pub(super) const ESTIMATE_TABLE: &str = "
@@ -40,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn add_estimate(&self, run: i64, content: &Value) -> Result<(), StoreError> {
+    pub fn add_estimate(&self, run: RunRow, content: &Value) -> Result<(), StoreError> {
         self.connection
             .execute(
                 "INSERT OR IGNORE INTO estimate (run, made_at, content) VALUES (?, ?, ?)",
@@ -54,7 +54,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn estimate_of(&self, run: i64) -> Result<Option<Value>, StoreError> {
+    pub fn estimate_of(&self, run: RunRow) -> Result<Option<Value>, StoreError> {
         self.connection
             .prepare_cached("SELECT content FROM estimate WHERE run = ?")
             .and_then(|mut statement| statement.query_row([run], |row| Columns::of(row).json()).optional())

@@ -11,6 +11,7 @@ use super::{
     open::Store,
     run_tables::{RunTable, run_tables},
 };
+use crate::domain::{CasePos, RunRow};
 
 /// Whose words go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +35,8 @@ pub struct Forgotten {
 
 /// A case of a run that is to be forgotten.
 struct Row {
-    run: i64,
-    position: i64,
+    run: RunRow,
+    position: CasePos,
     case: String,
     content: i64,
 }
@@ -89,7 +90,7 @@ fn rows(connection: &Connection, which: Forget<'_>) -> rusqlite::Result<Vec<Row>
 fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgotten> {
     let tables = run_tables(connection)?;
     let mut forgotten = Forgotten::default();
-    let mut runs: Vec<i64> = vec![];
+    let mut runs: Vec<RunRow> = vec![];
     let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     for case in cases {
         dictionary::forget(connection, case)?;
@@ -99,7 +100,7 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
         forgotten.trials += forget_trials(connection, &tables, row)?;
         connection.execute(
             "UPDATE run_case SET trace_id = NULL WHERE run = ? AND position = ?",
-            [row.run, row.position],
+            params![row.run, row.position],
         )?;
         connection.execute(
             "UPDATE case_content SET content = '', zstd = NULL WHERE id = ?1
@@ -125,7 +126,7 @@ fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<(
              UNION SELECT failure_message FROM trial
              WHERE run = ?1 AND case_position = ?2 AND failure_message <> ''",
         )?
-        .query_map([row.run, row.position], |row| row.get(0))?
+        .query_map(params![row.run, row.position], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for message in messages {
         for sql in [
@@ -141,7 +142,7 @@ fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<(
 /// Takes the words out of a case's trials; how many they were.
 fn forget_trials(connection: &Connection, tables: &[RunTable], row: &Row) -> rusqlite::Result<u64> {
     const TRIALS: &str = "run = ?1 AND case_position = ?2";
-    let key = [row.run, row.position];
+    let key = params![row.run, row.position];
     let answers: Vec<i64> = connection
         .prepare_cached(&format!("SELECT DISTINCT answer FROM trial WHERE {TRIALS} AND answer IS NOT NULL"))?
         .query_map(key, |row| row.get(0))?

@@ -17,7 +17,7 @@ use super::{
     open::Store,
     run_tables::run_tables,
 };
-use crate::domain::{RunId, RunStatus};
+use crate::domain::{RunId, RunRow, RunStatus};
 
 /// What became of one run of another store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -259,7 +259,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-fn shards(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ShardRow>> {
+fn shards(connection: &Connection, run: RunRow) -> rusqlite::Result<Vec<ShardRow>> {
     connection
         .prepare(
             "SELECT shard, of, created_at, status, stop_reason FROM run_shard WHERE run = ? ORDER BY shard",
@@ -307,7 +307,7 @@ fn write(connection: &Connection, stores: &[Store], group: &Group) -> Result<Mer
 }
 
 /// Copies the run's own row, under a name that is not yet its own.
-fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<i64> {
+fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<RunRow> {
     super::copy::copy_rows(part.connection, connection, "run", "id = ?", part.run, &mut |column, value| {
         match column {
             "id" => Ok(rusqlite::types::Value::Null),
@@ -316,10 +316,10 @@ fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<i64>
             _ => Ok(value),
         }
     })?;
-    Ok(connection.last_insert_rowid())
+    Ok(RunRow(connection.last_insert_rowid()))
 }
 
-fn remove(connection: &Connection, run: i64) -> rusqlite::Result<()> {
+fn remove(connection: &Connection, run: RunRow) -> rusqlite::Result<()> {
     connection.execute("UPDATE run SET deleted_at = 0 WHERE id = ?", [run])?;
     delete_whole_run(connection, &run_tables(connection)?, run)
 }
@@ -327,7 +327,7 @@ fn remove(connection: &Connection, run: i64) -> rusqlite::Result<()> {
 /// Gives the run its name: the wanted one, or the next of its experiment.
 fn name_run(
     connection: &Connection,
-    run: i64,
+    run: RunRow,
     first: &RunDetail,
     wanted: Option<&RunId>,
 ) -> rusqlite::Result<RunId> {
@@ -353,7 +353,7 @@ fn name_run(
 }
 
 /// Notes the shards and where the joined run stands.
-fn settle(connection: &Connection, run: i64, shards: &[&ShardRow], group: &Group) -> rusqlite::Result<()> {
+fn settle(connection: &Connection, run: RunRow, shards: &[&ShardRow], group: &Group) -> rusqlite::Result<()> {
     for shard in shards {
         connection.execute(
             "INSERT INTO run_shard (run, shard, of, created_at, status, stop_reason)

@@ -30,6 +30,7 @@ mod merge;
 mod migrations;
 mod open;
 mod packed;
+mod positions;
 mod prices;
 mod queue_log;
 mod reuse;
@@ -59,7 +60,7 @@ pub use self::{
     confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     export::ExportedTrial,
-    find::{RunDetail, RunRow},
+    find::{ListedRun, RunDetail},
     forget::{Forget, Forgotten},
     history::Returned,
     info::{KindSize, RunSize, StoreInfo},

@@ -31,7 +31,9 @@ use super::{
     packed::{Packed, is_long, pack},
     queue_log, reuse,
 };
-use crate::domain::{Attempt, QueueRecord, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{
+    Attempt, QueueRecord, RetrievalScore, RunRow, RunStatus, Score, TrialKey, TrialRecord, Verdict,
+};
 
 /// What may wait in the channel before senders wait: about one commit, since answers can be large.
 const CHANNEL: usize = 1_024;
@@ -77,7 +79,7 @@ pub enum Write {
     /// Where a run stands.
     Status {
         /// The run's row.
-        run: i64,
+        run: RunRow,
         /// Its status.
         status: RunStatus,
         /// Why it ended before all was done.
@@ -95,7 +97,7 @@ pub enum Write {
     /// How a run's queues ran in this session.
     Queues {
         /// The run's row.
-        run: i64,
+        run: RunRow,
         /// One record a queue.
         records: Vec<QueueRecord>,
     },
@@ -440,7 +442,7 @@ impl Batch {
 }
 
 /// Whether the run keeps its answers, so that they may be quoted in a dictionary.
-fn keeps_answers(connection: &Connection, run: i64) -> Result<bool, StoreError> {
+fn keeps_answers(connection: &Connection, run: RunRow) -> Result<bool, StoreError> {
     connection
         .query_row("SELECT store_answers = 'full' FROM run WHERE id = ?", [run], |row| row.get(0))
         .map_err(failed_to("prepare the store's writer"))
