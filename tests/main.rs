@@ -12,6 +12,7 @@ mod coverage;
 mod error_rates;
 mod estimate;
 mod field_reports;
+mod guards;
 mod live;
 mod money;
 mod readme;

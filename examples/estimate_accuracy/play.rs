@@ -10,7 +10,7 @@ use caseload::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
         sample::stratified_sample,
-        tokens::{Tokenizer, count},
+        tokenizer::{Tokenizer, count},
     },
     golden,
     providers::Provider,

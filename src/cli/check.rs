@@ -5,7 +5,7 @@ use clap::Args;
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    experiment_args::{ExperimentArgs, Ready},
+    experiment_arguments::{ExperimentArgs, Ready},
     output,
 };
 use crate::{

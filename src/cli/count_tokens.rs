@@ -7,7 +7,7 @@ use crate::{
     estimate::{
         History,
         history::InputRatio,
-        tokens::{Tokenizer, count},
+        tokenizer::{Tokenizer, count},
     },
     providers::TokenCounter,
 };

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    experiment_args::{ExperimentArgs, Ready},
+    experiment_arguments::{ExperimentArgs, Ready},
     output,
 };
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
         self, Assumptions, Estimate, History, Options, Spread,
         design::{self, DesignRow, Impossible, Prices},
         frontier::frontier,
-        record,
+        held,
         repeats::{RepeatGain, repeat_gain},
         sample,
     },
@@ -234,7 +234,7 @@ fn resize(experiment: &mut Experiment, wanted: usize) {
 fn add_records(store: &Store, estimate: &mut Estimate) -> Result<(), CliError> {
     let experiment = estimate.experiment.clone();
     for target in &mut estimate.targets {
-        target.record = record::record(store, &experiment, &target.name)?;
+        target.record = held::record(store, &experiment, &target.name)?;
     }
     Ok(())
 }
@@ -405,7 +405,7 @@ fn gains(history: &History, estimate: &Estimate) -> Vec<Gain> {
 /// Prints below a scorecard what was estimated against what came, and where repeats would help.
 pub(super) fn print_account(store: &Store, detail: &RunDetail) -> Result<(), CliError> {
     let mut text = String::new();
-    if let Some(held) = record::held(store, &detail.row)? {
+    if let Some(held) = held::held(store, &detail.row)? {
         text.push_str(&held_text(&held));
     }
     let mut cases = vec![];

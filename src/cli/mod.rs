@@ -11,7 +11,7 @@ mod confirm;
 mod error;
 mod estimate;
 mod exit_status;
-mod experiment_args;
+mod experiment_arguments;
 mod experiment_argument;
 mod export;
 mod flaky;

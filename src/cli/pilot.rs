@@ -7,7 +7,7 @@ use super::{
     error::CliError,
     estimate,
     exit_status::ExitStatus,
-    experiment_args::ExperimentArgs,
+    experiment_arguments::ExperimentArgs,
     new_run, output,
     session::{self, Prepared, Screen},
     store_argument,

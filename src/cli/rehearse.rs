@@ -15,7 +15,7 @@ use tokio::runtime::{self, Runtime};
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    experiment_args::{ExperimentArgs, Ready},
+    experiment_arguments::{ExperimentArgs, Ready},
     new_run, output,
     session::{self, Prepared, Screen},
 };

@@ -7,7 +7,7 @@ use super::{
     error::CliError,
     estimate,
     exit_status::ExitStatus,
-    experiment_args::{ExperimentArgs, Ready},
+    experiment_arguments::{ExperimentArgs, Ready},
     new_run::create_run,
     resume,
     session::{self, Prepared, Screen},

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     config::{self, Experiment},
     domain::{Cost, RunId, RunRow, TargetPos, TrialKey},
-    estimate::record,
+    estimate::held,
     report::{Scorecard, scorecard_text},
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
     store::{CreatedRun, RunClaim, Store, StoreWriter},
@@ -117,7 +117,7 @@ pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<
     let card = Scorecard::read(store, &detail)?;
     let text = if json {
         let mut whole = serde_json::to_value(&card).expect("a scorecard is plain data");
-        whole["estimated_against_real"] = json!(record::held(store, &detail.row)?);
+        whole["estimated_against_real"] = json!(held::held(store, &detail.row)?);
         serde_json::to_string_pretty(&whole).expect("a scorecard is plain data")
     } else {
         scorecard_text(&card)

@@ -8,8 +8,8 @@
 //! A is the baseline, B the candidate; every difference is B − A, in fractions.
 
 mod answers;
+mod assemble;
 mod baseline;
-mod between;
 mod case_change;
 mod comparison;
 mod confirm;
@@ -23,9 +23,9 @@ mod history;
 mod latency;
 mod pairing;
 mod read;
-mod resolve;
 mod side;
 mod sign_offs;
+mod source;
 mod trend;
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests;
 
 pub use self::{
     answers::{FlipAnswers, flip_answers},
-    between::{Options, common_cases, compare, compare_all, frozen_gates},
+    assemble::{Options, common_cases, compare, compare_all, frozen_gates},
     case_change::{CaseChange, side_by_side},
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
@@ -45,8 +45,8 @@ pub use self::{
     flaky::{FlakyCase, FlakyLedger, FlakyTarget, Steadiness, flaky_target},
     gates::judge_side,
     history::{CaseCounts, History, HistoryCase, HistoryRun},
-    resolve::{DEFAULT_BASELINE, SideSource, read_sides},
     side::{Count, Percentiles, Side, SideCase, SideGrader, SideRetrieval, SideTotals},
     sign_offs::SignOff,
+    source::{DEFAULT_BASELINE, SideSource, read_sides},
     trend::{Change, ChangeKind, ChangePoint, Share, TrendRun, TrendTarget, trend_target},
 };

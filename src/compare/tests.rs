@@ -295,7 +295,7 @@ fn failing_nights(nights: u64, cases: usize, repeats: u32, rates: [f64; 2]) -> u
     (0..nights)
         .filter(|seed| {
             let [a, b] = night(*seed, cases, repeats, rates);
-            between::judge_pair(&a, &b, &gates) == Verdict::Fail
+            assemble::judge_pair(&a, &b, &gates) == Verdict::Fail
         })
         .count()
 }

@@ -6,7 +6,8 @@ use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::{
-    account, application, experiment::Experiment, provider_kind::ProviderKind, settings::ProviderSettings,
+    application, experiment::Experiment, provider_kind::ProviderKind, settings::ProviderSettings,
+    shared_folder,
 };
 use crate::{
     domain::{Fault, Faults, RunEvent},
@@ -55,7 +56,7 @@ pub fn connect(
                 let queue = ProviderQueue::new(name, provider, in_queue, seed, events.clone());
                 let queue = Arc::new(queue);
                 if settings.kind.is_remote() && settings.queue.limits.shared {
-                    queue.share_account(account::folder(settings, key(settings).as_ref()));
+                    queue.share_account(shared_folder::folder(settings, key(settings).as_ref()));
                 }
                 queues.push(queue);
             }

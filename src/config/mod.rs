@@ -1,6 +1,5 @@
 //! The experiment file: as written, as it is meant, and made ready to run.
 
-mod account;
 mod application;
 mod cached_parts;
 mod connect;
@@ -14,14 +13,17 @@ mod provider_kind;
 mod reading;
 mod request_hash;
 mod settings;
+mod shared_folder;
 mod stop;
+mod stored;
+mod target;
 mod written;
 
 pub use self::{
     cached_parts::CachedParts,
     connect::{anthropic_settings, connect, missing_keys},
     document::Document,
-    experiment::{Experiment, PlannedCase, Target},
+    experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
@@ -29,4 +31,9 @@ pub use self::{
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
     settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},
+    stored::{
+        CONFIG_FORM, Frozen, StoredError, comparable_target, gates_of_stored, stored_gates, stored_target,
+        target_settings,
+    },
+    target::Target,
 };

@@ -3,7 +3,6 @@
 //! Nothing here does anything but hold, name and check data; whoever reads, sends, stores or counts
 //! it stands on a floor above.
 
-mod answer;
 mod answer_keeping;
 mod attempt;
 mod begun;
@@ -22,6 +21,7 @@ mod position;
 mod price;
 mod queue_control;
 mod prompt_cache;
+mod reply;
 mod request;
 mod retrieved;
 mod score;
@@ -31,7 +31,6 @@ mod trial;
 mod usage;
 
 pub use self::{
-    answer::{Reply, ReplyLatency},
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
@@ -50,6 +49,7 @@ pub use self::{
     price::{Price, Rates, Tier},
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
+    reply::{Reply, ReplyLatency},
     request::{Parameters, Prompt, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},

@@ -1,6 +1,6 @@
 //! Dollars: from tokens to money, with what is uncertain about it.
 
-use super::{Range, output::OutputTokens, tokens::InputTokens, wall_time::CacheUse};
+use super::{Range, input::InputTokens, output::OutputTokens, wall_time::CacheUse};
 use crate::{
     config::{Experiment, PlannedCase},
     domain::{Cost, Price, TargetPos, Usage},
@@ -43,7 +43,7 @@ pub fn dollars(
     let output_cost = output.total.times(rates.output);
     let live = input_cost.plus(output_cost);
     let with_cache = |cache: CacheUse| -> Option<Range> {
-        let base = price.rates_for(super::tokens::whole(input.shared_prefix));
+        let base = price.rates_for(super::range::whole(input.shared_prefix));
         let plain = base.input.dollars();
         let write =
             base.cache_write_5m.or(base.cache_write_30m).or(base.cache_write_1h).map_or(plain, Cost::dollars);
@@ -86,7 +86,7 @@ impl Rates {
         let (mut cost, mut output, mut requests) = (0.0, 0.0, 0.0);
         for (planned, tokens) in cases.iter().zip(&input.per_case) {
             let repeats = f64::from(planned.repeats);
-            let rates = price.rates_for(super::tokens::whole(*tokens));
+            let rates = price.rates_for(super::range::whole(*tokens));
             cost += repeats * tokens * rates.input.dollars();
             output += repeats * rates.output.dollars();
             requests += repeats;

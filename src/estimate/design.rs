@@ -65,7 +65,7 @@ impl Prices {
         DesignRow {
             cases,
             new_cases,
-            clusters: super::tokens::whole((cases as f64 / self.cluster_size.max(1.0)).ceil()),
+            clusters: super::range::whole((cases as f64 / self.cluster_size.max(1.0)).ceil()),
             repeats,
             cost_usd: self.usd_a_sample.map(|cost| samples * cost + new_cases as f64 * self.usd_a_case),
             hours: (self.seconds_at_start + samples * self.seconds_a_sample) / 3600.0,

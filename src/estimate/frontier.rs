@@ -15,7 +15,7 @@ pub fn frontier(prices: &Prices, spread: &Spread) -> Vec<DesignRow> {
     let mut rows: Vec<DesignRow> = vec![];
     for step in 0..=SIZES {
         let factor = 10_f64.powf(f64::from(step) / f64::from(SIZES) * 2.0 - 1.0);
-        let cases = super::tokens::whole(now * factor).max(2);
+        let cases = super::range::whole(now * factor).max(2);
         rows.extend((1..=MAX_REPEATS).map(|repeats| prices.row(spread, cases, repeats)));
     }
     rows.sort_by(|a, b| price(a).total_cmp(&price(b)));

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::tokens::{self, Tokenizer};
+use super::tokenizer::{Tokenizer, count};
 use crate::{
-    config::{Experiment, PromptTemplate, Target, TargetSettings},
+    config::{Experiment, PromptTemplate, Target, TargetSettings, target_settings},
     domain::{CaseId, Fingerprint, Outcome, RunRow, TargetPos, Verdict},
     stats::SplitMix64,
     store::{ListedRun, Store, StoreError},
@@ -239,7 +239,7 @@ fn gather(
             continue;
         }
         if history.runs.is_empty() {
-            let settings: Option<TargetSettings> = serde_json::from_value(then.config.clone()).ok();
+            let settings = target_settings(&then.config).ok();
             history.same_prompts = settings.as_ref().is_some_and(|settings| {
                 settings.system == target.settings.system && settings.user == target.settings.user
             });
@@ -287,7 +287,7 @@ fn input_ratio(
         let Some(case) = store.whole_case(run, id)? else { continue };
         let Ok(prompt) = template.render(&case) else { continue };
         real.push(cases[at].inputs.iter().sum::<f64>() / cases[at].inputs.len() as f64);
-        counted.push(tokens::count(tokenizer, &prompt) as f64);
+        counted.push(count(tokenizer, &prompt) as f64);
     }
     Ok(InputRatio::of(&real, &counted))
 }

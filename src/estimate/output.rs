@@ -110,7 +110,7 @@ fn project_stratum(wanted: &[&PlannedCase], past: &[&PastCase]) -> Option<Projec
         pilot,
         &Clusters::from_labels(&clusters),
         wanted.len(),
-        usize::try_from(super::tokens::whole(repeats)).ok()?,
+        usize::try_from(super::range::whole(repeats)).ok()?,
         CONFIDENCE,
     );
     let projection = projection.ok()?.ok()?;

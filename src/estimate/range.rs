@@ -48,6 +48,13 @@ impl Range {
     }
 }
 
+/// A count from a float; nothing below 0.
+pub(super) fn whole(number: f64) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, as meant")]
+    let number = number.round() as u64;
+    number
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

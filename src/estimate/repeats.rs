@@ -43,7 +43,7 @@ pub fn repeat_gain(between: f64, within: f64, cases: u64, repeats: u32) -> Optio
         se_now: se(n, k),
         se_one_more_repeat: se(n, k + 1.0),
         se_more_cases: se(n + more, k),
-        more_cases: super::tokens::whole(more),
+        more_cases: super::range::whole(more),
     })
 }
 

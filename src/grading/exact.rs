@@ -9,7 +9,7 @@ use super::{
     expected,
     finding::Finding,
     fold::Fold,
-    number_text::{Reading, single_number},
+    number::text::{Reading, single_number},
     parameters::Parameters,
     visible::{quoted, quoted_list},
 };

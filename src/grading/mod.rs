@@ -1,7 +1,7 @@
 //! Graders: an answer and what a case expects, to a score. Pure.
 //!
 //! One file per grader, each saying at its top what it reads and which parameters it has; what they
-//! share stands in files of its own (`fold`, `phrase`, `number_text`, `boxed`). A judge, which asks a
+//! share stands in files of its own (`fold`, `phrase`, `number`, `boxed`). A judge, which asks a
 //! model, is not among them.
 
 mod boxed;
@@ -18,12 +18,6 @@ mod grader;
 mod grounded;
 mod json;
 mod number;
-mod number_before;
-mod number_behind;
-mod number_chars;
-mod number_normal;
-mod number_run;
-mod number_text;
 mod parameters;
 mod pattern;
 mod phrase;

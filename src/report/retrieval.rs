@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{
     measurements::{CaseCount, cluster_labels},
-    scorecard::{CONFIDENCE, Rate, from_estimate, rate},
+    rate::{CONFIDENCE, Rate, from_estimate, rate},
 };
 use crate::{
     domain::{RunRow, TargetPos, Verdict},

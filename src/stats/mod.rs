@@ -9,88 +9,52 @@
 //! state ([`NotEstimable`]), never 0 or NaN; contradictory arguments are a [`StatsError`].
 
 pub mod special;
-pub mod sums;
 
 mod agreement;
-mod bootstrap;
-mod clustered;
-mod clusters;
-mod confidence_sequence;
-mod difference;
-mod effective_n;
+mod design;
 mod error;
 mod estimate;
-mod flips;
-mod flips_repeats;
-mod judge_quality;
-mod krippendorff;
-mod mean;
-mod mean_score;
-mod multiplicity;
-mod noninferiority;
-mod paired;
-mod paired_medians;
-mod pass_at_k;
-mod pass_rate;
-mod power;
-mod ppi;
-mod projection;
-mod proportion;
-mod quantiles;
-mod ratio;
-mod repeats;
+mod means;
+mod pairs;
+mod proportions;
+mod resampling;
 mod retrieval;
-mod rng;
-mod rogan_gladen;
-mod samples;
-mod sign_flip;
-mod stratified;
 mod warning;
-mod weighted;
 
-pub use agreement::{Ac1, Agreement, Kappa, agreement, agreement_table};
-pub use bootstrap::{
-    Bca, Bootstrap, DEFAULT_REPLICATES, Standing, bootstrap_intervals, cluster_bootstrap, resample,
+pub use self::{
+    agreement::{
+        Ac1, Agreement, Augmented, ClusteredSpread, CorrectedRate, JudgeCounts, JudgeQuality, JudgedCounts,
+        Kappa, Krippendorff, KrippendorffInterval, Labels, Ppi, PpiSpread, RoganGladen, Share, agreement,
+        agreement_table, judge_quality, krippendorff_alpha, krippendorff_interval, ppi, rogan_gladen,
+    },
+    design::{
+        Budget, ClusterFrame, Comparison, Components, ConfidenceSequence, DEFAULT_TRUNCATION, Design, Look,
+        Observation, Projection, ProjectionSpread, StratifiedProjection, StratifiedSpread, add_strata,
+        at_most, benjamini_hochberg, best_design, confidence_sequence, connor_pairs, holm, optimal_repeats,
+        project_total, repeats_for_inflation, upper_variance_limit, variance_components, variance_cut,
+    },
+    error::StatsError,
+    estimate::{Estimable, Estimate, Interval, Method, NotEstimable},
+    means::{
+        ClusteredMean, Clusters, EffectiveWilson, Level, MeanScore, MeanSummary, OrderInterval, PassRate,
+        Quantile, Ratio, RatioSpread, SampleTable, Samples, StratifiedMean, WeightedMean, Woodruff,
+        clustered_mean, macro_mean_se, mean_score, mean_summary, pass_rate, quantiles, ratio,
+        stratified_mean, sums, weighted_mean, wilson_effective_n,
+    },
+    pairs::{
+        CaseFlip, CaseStatus, CaseTest, DifferenceVerdict, EffectiveDifference, FlipCounts, MarginTest,
+        MarginVerdict, PairedDifference, PairedMedians, PairedSummary, Pairing, RepeatedCase, RepeatedFlips,
+        SignTest, against_margin, bonett_price, count_flips, expected_flips_by_chance, margin_test,
+        paired_difference, paired_medians, paired_summary, repeated_flips, sign_test, smallest_fisher_p,
+    },
+    proportions::{
+        clopper_pearson, clopper_pearson_lower_limit, jeffreys, majority_at_k, pass_at_k, pass_hat_k,
+        plurality_at_k, two_sided_t, two_sided_z, uniform_beta, wilson,
+    },
+    resampling::{
+        Bca, Bootstrap, DEFAULT_REPLICATES, SignFlip, SplitMix64, Standing, bootstrap_intervals,
+        cluster_bootstrap, resample, sign_flip_test,
+    },
+    retrieval::{MetricMean, Query, QueryScores, Retrieval, retrieval, retrieval_scores},
+    warning::{Warning, ignoring_clusters},
 };
-pub use clustered::{ClusteredMean, clustered_mean};
-pub use clusters::Clusters;
-pub use confidence_sequence::{
-    ClusterFrame, ConfidenceSequence, DEFAULT_TRUNCATION, Look, Observation, confidence_sequence,
-};
-pub use difference::{DifferenceVerdict, PairedDifference, paired_difference};
-pub use effective_n::{EffectiveWilson, wilson_effective_n};
-pub use error::StatsError;
-pub use estimate::{Estimable, Estimate, Interval, Method, NotEstimable};
-pub use flips::{FlipCounts, SignTest, count_flips, expected_flips_by_chance, sign_test};
-pub use flips_repeats::{
-    CaseFlip, CaseStatus, CaseTest, RepeatedCase, RepeatedFlips, repeated_flips, smallest_fisher_p,
-};
-pub use judge_quality::{JudgeCounts, JudgeQuality, Share, judge_quality};
-pub use krippendorff::{Krippendorff, KrippendorffInterval, krippendorff_alpha, krippendorff_interval};
-pub use mean::{MeanSummary, mean_summary};
-pub use mean_score::{MeanScore, mean_score};
-pub use multiplicity::{at_most, benjamini_hochberg, holm};
-pub use noninferiority::{MarginTest, MarginVerdict, against_margin, margin_test};
-pub use paired::{EffectiveDifference, PairedSummary, Pairing, bonett_price, paired_summary};
-pub use paired_medians::{PairedMedians, paired_medians};
-pub use pass_at_k::{majority_at_k, pass_at_k, pass_hat_k, plurality_at_k};
-pub use pass_rate::{PassRate, pass_rate};
-pub use power::{Budget, Comparison, Design, best_design, connor_pairs, upper_variance_limit};
-pub use ppi::{Augmented, ClusteredSpread, Labels, Ppi, PpiSpread, ppi};
-pub use projection::{
-    Projection, ProjectionSpread, StratifiedProjection, StratifiedSpread, add_strata, project_total,
-};
-pub use proportion::{
-    clopper_pearson, clopper_pearson_lower_limit, jeffreys, two_sided_t, two_sided_z, uniform_beta, wilson,
-};
-pub use quantiles::{Level, OrderInterval, Quantile, Woodruff, quantiles};
-pub use ratio::{Ratio, RatioSpread, ratio};
-pub use repeats::{Components, optimal_repeats, repeats_for_inflation, variance_components, variance_cut};
-pub use retrieval::{MetricMean, Query, QueryScores, Retrieval, retrieval, retrieval_scores};
-pub use rng::SplitMix64;
-pub use rogan_gladen::{CorrectedRate, JudgedCounts, RoganGladen, rogan_gladen};
-pub use samples::{SampleTable, Samples};
-pub use sign_flip::{SignFlip, sign_flip_test};
-pub use stratified::{StratifiedMean, macro_mean_se, stratified_mean};
-pub use warning::{Warning, ignoring_clusters};
-pub use weighted::{WeightedMean, weighted_mean};

@@ -6,7 +6,8 @@ use std::{
 };
 
 use super::{
-    Clusters, Estimable, Interval, NotEstimable, Samples, StatsError, clustered, effective_n, error,
+    Clusters, Estimable, Interval, NotEstimable, Samples, StatsError, error,
+    means::{clustered, effective_n},
 };
 
 /// What one query retrieved, best first, and which documents are relevant to it.

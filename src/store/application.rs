@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::store::{
         fixtures::{answered, key, store_with},
-        insert::Inserts,
+        write::insert::Inserts,
     };
 
     fn passage(doc: &str) -> Retrieved {

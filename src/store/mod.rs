@@ -6,44 +6,22 @@
 //! (one row a trial), whole (an answer is committed before it is graded) and honest (NULL is
 //! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
 
-mod answers;
 mod application;
-mod cases;
-mod claim;
 mod columns;
-mod control;
-mod compared;
 mod confirmation;
-mod contents;
-mod copy;
-mod delete;
-mod dictionary;
+mod control;
 mod error;
 mod estimates;
-mod export;
-mod find;
-mod forget;
-mod history;
-mod info;
-mod insert;
-mod merge;
-mod migrations;
+mod life;
 mod open;
-mod packed;
 mod positions;
 mod prices;
 mod queue_log;
-mod reuse;
+mod read;
 mod resume;
-mod run_tables;
-mod runs;
+mod reuse;
 mod schema;
-mod schema_life;
-mod scorecard;
-mod schema_control;
-mod trials;
-mod upkeep;
-mod writer;
+mod write;
 
 #[cfg(test)]
 mod fixtures;
@@ -54,23 +32,15 @@ mod tests;
 
 pub use self::{
     application::RetrievalRow,
-    cases::{CaseContent, RunCase},
-    claim::RunClaim,
-    compared::{ComparedScore, ComparedTrial},
     confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
-    export::ExportedTrial,
-    find::{ListedRun, RunDetail},
-    forget::{Forget, Forgotten},
-    history::Returned,
-    info::{KindSize, RunSize, StoreInfo},
-    merge::Merged,
+    life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
+    read::{
+        AttemptTotals, CaseContent, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, ListedRun,
+        Measured, Returned, RunCase, RunDetail, ScoreRow, StoredTrial,
+    },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},
-    runs::{CreatedRun, NewGrader, NewRun, NewTarget},
-    scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
-    trials::StoredTrial,
-    upkeep::Compacted,
-    writer::{StoreWriter, Write},
+    write::{CreatedRun, NewGrader, NewRun, NewTarget, RunClaim, StoreWriter, Write},
 };

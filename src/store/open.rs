@@ -10,10 +10,10 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{
-    dictionary,
     error::{StoreError, failed_to},
-    migrations,
-    upkeep::with_suffix,
+    life::upkeep::with_suffix,
+    schema::migrations,
+    write::dictionary,
 };
 
 /// How long a connection waits for another one's write to end.

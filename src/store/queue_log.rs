@@ -6,7 +6,7 @@ use super::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
-    runs::json,
+    write::new_run::json,
 };
 use crate::domain::{QueueRecord, RunRow};
 

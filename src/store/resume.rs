@@ -3,10 +3,10 @@
 use rusqlite::params;
 
 use super::{
-    answers::NOT_KEPT,
     columns::{Columns, failure},
     error::{StoreError, failed_to},
     open::Store,
+    write::answers::NOT_KEPT,
 };
 use crate::domain::{CasePos, ErrorClass, Failure, Outcome, RunRow, TargetPos, TrialKey};
 

@@ -6,7 +6,7 @@ use super::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
-    trials::{self, StoredTrial},
+    read::trials::{self, StoredTrial},
 };
 use crate::domain::{Cost, RunRow, TargetPos, TrialKey};
 
@@ -114,7 +114,7 @@ mod tests {
         domain::{AnswerSource, TrialRecord},
         store::{
             fixtures::{answered, case, create, key},
-            insert::Inserts,
+            write::insert::Inserts,
         },
     };
 

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{
     CreatedRun, Store, StoreError, StoreWriter, ToGrade,
     fixtures::{answered, attempt, case, create, failed, graded, key, score, trial},
-    writer::Write,
+    write::writer::Write,
 };
 use crate::domain::{
     AttemptEnd, Case, CasePos, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, RunRow,

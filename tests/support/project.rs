@@ -92,8 +92,11 @@ impl Project {
             .current_dir(self.folder.path())
             .env("CASELOAD_STORE", self.store())
             .env("TEST_KEY", "sk-test-123")
+            .env("TZ", "UTC")
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env_remove("ANTHROPIC_API_KEY")
+            .env_remove("COLUMNS")
+            .env_remove("CASELOAD_LOG")
             .env_remove("OPENAI_API_KEY")
             .env("NO_PROXY", "127.0.0.1,localhost")
             .stdin(Stdio::null());

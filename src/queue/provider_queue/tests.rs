@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use crate::domain::{
-    Case, CasePos, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Repeat, RunRow,
+    Case, CasePos, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Repeat, RunRow, TargetPos,
 };
 
 use super::super::{Limits, RetryPolicy};

@@ -1,6 +1,6 @@
 //! Limits a minute: kept to, and used.
 
-use crate::domain::{CasePos, LimitDimension, LimitReading, Repeat, RunRow, Usage};
+use crate::domain::{CasePos, LimitDimension, LimitReading, Repeat, RunRow, TargetPos, Usage};
 
 use super::*;
 

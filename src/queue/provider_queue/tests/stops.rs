@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::domain::{CasePos, Repeat, RunRow};
+use crate::domain::{CasePos, Repeat, RunRow, TargetPos};
 
 #[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_costs_one_request_a_place_and_loses_no_case() {

@@ -1,7 +1,7 @@
 //! How single trials end.
 
 use super::*;
-use crate::domain::{CasePos, Repeat, ReplyLatency, RunRow};
+use crate::domain::{CasePos, Repeat, ReplyLatency, RunRow, TargetPos};
 
 #[tokio::test(start_paused = true)]
 async fn without_retries_each_case_is_asked_once() {

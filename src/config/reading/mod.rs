@@ -1,0 +1,248 @@
+//! From the experiment file as written to the experiment as it is meant: defaults in place, files read,
+//! names resolved, every fault told at once.
+
+mod graders;
+mod providers;
+mod targets;
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use jiff::civil::Date;
+
+use super::{
+    document::{Document, beside},
+    gates,
+    prices::{self, PriceTable},
+    provider_kind::ProviderKind,
+    settings::{Settings, default_retrieval_k},
+    stop::StopSettings,
+    written::WrittenExperiment,
+};
+use crate::{
+    domain::{Cost, Fault, Faults, Price, Shard},
+    golden::Selection,
+};
+
+/// The store where neither the command line, the environment nor the experiment names one.
+pub const DEFAULT_STORE: &str = "results/caseload.db";
+
+/// The environment variable that names the store.
+pub const STORE_VARIABLE: &str = "CASELOAD_STORE";
+
+/// What the command line puts over the experiment file.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// `key=value` entries of the file.
+    pub set: Vec<String>,
+    /// How often a case is asked.
+    pub repeats: Option<u32>,
+    /// The seed.
+    pub seed: Option<u64>,
+    /// The only targets to run.
+    pub targets: Vec<String>,
+    /// What may be spent at most.
+    pub max_cost: Option<Cost>,
+    /// The store.
+    pub store: Option<PathBuf>,
+    /// Which cases to ask.
+    pub selection: Selection,
+    /// The only part of them to ask.
+    pub shard: Option<Shard>,
+}
+
+/// An experiment file, read and understood.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What a run freezes.
+    pub settings: Settings,
+    /// The price of each target, in their order.
+    pub prices: Vec<Option<Price>>,
+    /// Where the run is stored.
+    pub store: PathBuf,
+}
+
+/// Reads the experiment in `file` with `overrides` over it; prices are those in force on `today`.
+///
+/// # Errors
+/// Every fault of the file and of the files it names, but for the golden set and recorded outputs.
+pub fn read(file: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Faults> {
+    let mut document = Document::open(file)?;
+    let mut faults = Faults::default();
+    for assignment in &overrides.set {
+        if let Err(fault) = document.set(assignment) {
+            faults.0.extend(fault.0);
+        }
+    }
+    let (written, typed) = document.read::<WrittenExperiment>();
+    faults.0.extend(typed.0);
+    let Some(written) = written else { return Err(faults) };
+    let reading = Reading { document: &document, overrides, faults };
+    reading.plan(written, today)
+}
+
+/// The reading of one file: collects faults while it resolves.
+pub(super) struct Reading<'a> {
+    document: &'a Document,
+    overrides: &'a Overrides,
+    faults: Faults,
+}
+
+impl Reading<'_> {
+    fn plan(mut self, mut written: WrittenExperiment, today: Date) -> Result<Plan, Faults> {
+        let table = self.price_table(&written);
+        let named_graders = self.named_graders(&written.grader);
+        let graders = self.default_graders(&written.graders, &named_graders);
+        let providers = self.providers(&written);
+        let targets = self.targets(&written, &providers);
+        let golden = self.golden(written.golden.as_ref());
+        let settings = Settings {
+            name: self.name(written.name.as_deref()),
+            golden,
+            repeats: self.repeats(written.repeats),
+            seed: self.overrides.seed.or(written.seed).unwrap_or(1),
+            pass_if: written.pass_if.unwrap_or_default(),
+            graders,
+            named_graders,
+            max_cost: self.max_cost(written.max_cost_usd),
+            selection: self.overrides.selection.clone(),
+            stop: written.stop.clone(),
+            shard: self.overrides.shard,
+            store_answers: written.store_answers.unwrap_or_default(),
+            targets,
+            providers,
+            gates: gates::meant(self.document, std::mem::take(&mut written.gates), &mut self.faults),
+            retrieval_k: self.retrieval_k(written.retrieval_k),
+        };
+        let prices: Vec<Option<Price>> =
+            settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();
+        self.check_budget(&settings, &prices);
+        if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
+            self.fault("stop.margin", message);
+        }
+        let store = self.store(written.store);
+        self.faults.none_or(Plan { settings, prices, store })
+    }
+
+    pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
+        let fault = self.document.fault(path, message);
+        self.faults.0.push(fault);
+    }
+
+    pub(super) fn hinted(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {
+        let fault = self.document.fault(path, message).with_hint(hint);
+        self.faults.0.push(fault);
+    }
+
+    /// A path of the file, relative to the file itself.
+    pub(super) fn beside(&self, path: &Path) -> PathBuf {
+        beside(self.document.file(), path)
+    }
+
+    fn name(&mut self, name: Option<&str>) -> String {
+        let stem = self.document.file().file_stem().and_then(|stem| stem.to_str()).unwrap_or("experiment");
+        let name = name.unwrap_or(stem);
+        let plain = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+        if name.is_empty() || !name.chars().all(plain) {
+            self.hinted(
+                "name",
+                format!("`{name}` cannot name runs"),
+                "use letters, digits, `-`, `_` and `.`",
+            );
+        }
+        name.to_owned()
+    }
+
+    fn golden(&mut self, golden: Option<&PathBuf>) -> PathBuf {
+        match golden {
+            Some(path) => self.beside(path),
+            None => {
+                let fault = Fault::of_file(self.document.file(), "no golden set is named")
+                    .at("`golden`")
+                    .with_hint("add a line such as `golden = \"../golden/help-desk.jsonl\"`");
+                self.faults.0.push(fault);
+                PathBuf::new()
+            }
+        }
+    }
+
+    fn repeats(&mut self, written: Option<u32>) -> u32 {
+        let repeats = self.overrides.repeats.or(written).unwrap_or(1);
+        if repeats == 0 {
+            self.fault("repeats", "0 repeats ask nothing; expected at least 1");
+        }
+        repeats
+    }
+
+    fn retrieval_k(&mut self, written: Option<u32>) -> u32 {
+        if written == Some(0) {
+            self.fault("retrieval_k", "found 0, expected at least 1");
+        }
+        written.unwrap_or_else(default_retrieval_k)
+    }
+
+    fn max_cost(&mut self, written: Option<f64>) -> Option<Cost> {
+        if self.overrides.max_cost.is_some() {
+            return self.overrides.max_cost;
+        }
+        let written = written?;
+        match written.to_string().parse() {
+            Ok(cost) => Some(cost),
+            Err(error) => {
+                self.fault("max_cost_usd", format!("{error}"));
+                None
+            }
+        }
+    }
+
+    fn store(&self, written: Option<PathBuf>) -> PathBuf {
+        let from_variable = || env::var_os(STORE_VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let overridden = self.overrides.store.clone().or_else(from_variable);
+        overridden
+            .or_else(|| written.map(|path| self.beside(&path)))
+            .unwrap_or_else(|| PathBuf::from(DEFAULT_STORE))
+    }
+
+    fn price_table(&mut self, written: &WrittenExperiment) -> PriceTable {
+        let mut table = PriceTable::shipped();
+        if let Some(path) = &written.prices {
+            match PriceTable::open(&self.beside(path)) {
+                Ok(own) => table.override_with(own),
+                Err(faults) => self.faults.0.extend(faults.0),
+            }
+        }
+        table.override_with(prices::priced(self.document, &written.price, &mut self.faults));
+        table
+    }
+
+    /// A budget can only be kept when the most a trial can cost is known.
+    fn check_budget(&mut self, settings: &Settings, prices: &[Option<Price>]) {
+        if settings.max_cost.is_none() {
+            return;
+        }
+        for (at, (target, price)) in settings.targets.iter().zip(prices).enumerate() {
+            let provider = settings.provider_of(target);
+            if price.is_none() {
+                self.hinted(
+                    &format!("target[{at}].model"),
+                    format!(
+                        "model `{}` has no price, so the budget `max_cost_usd` cannot be kept",
+                        target.model
+                    ),
+                    format!("add a `[[price]]` row for `{}`, or run without a budget", target.model),
+                );
+            } else if target.parameters.max_tokens.is_none() && provider.kind == ProviderKind::Openai {
+                self.hinted(
+                    &format!("target[{at}]"),
+                    format!(
+                        "target `{}` has no `max_tokens`, so the most it can cost is unknown",
+                        target.name
+                    ),
+                    "set `max_tokens`, or run without a budget",
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! An estimate, and what more cases or repeats would buy, as text and as a picture.
+
+mod frontier_svg;
+mod frontier_text;
+mod text;
+
+pub use self::{
+    frontier_svg::frontier_svg,
+    frontier_text::frontier_text,
+    text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
+};

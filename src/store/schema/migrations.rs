@@ -1,0 +1,174 @@
+//! Bringing a store to the present version: a list of steps with `user_version` as its index.
+
+use std::path::Path;
+
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+
+use super::{version_1, version_2, version_4};
+use crate::store::{
+    application, confirmation,
+    error::{StoreError, failed_to},
+    estimates,
+    life::upkeep,
+};
+
+/// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
+const STEPS: [&str; 6] = [
+    version_1::VERSION_1,
+    version_2::STORE_LIFE,
+    confirmation::TABLE,
+    version_4::STEERING_AND_REUSE,
+    estimates::ESTIMATE_TABLE,
+    application::TOLD_BY_APPLICATIONS,
+];
+
+/// The version this build reads and writes.
+pub(in crate::store) const VERSION: usize = STEPS.len();
+
+/// Marks the file as ours: the bytes `CLOD` in SQLite's header.
+const APPLICATION_ID: i64 = 0x434C_4F44;
+
+/// Brings the store to [`VERSION`] and touches it, which fails on a disk that cannot be written:
+/// before the first paid request rather than after it.
+///
+/// # Errors
+/// When the file is something else, is newer than this build, or cannot be written.
+pub(in crate::store) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let not_writable = |source| StoreError::NotWritable { path: path.to_owned(), source };
+    // Before anything is written: a file of somebody else must stay as it is.
+    let found = check(connection, path)?;
+    if (1..VERSION).contains(&found) {
+        keep_before(connection, path)?;
+    }
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(not_writable)?;
+    // Again, now that no other process can migrate between the look and the step.
+    let version = check(&transaction, path)?;
+    for step in &STEPS[version..] {
+        transaction.execute_batch(step).map_err(failed_to("bring the store to the present version"))?;
+    }
+    transaction
+        .pragma_update(None, "application_id", APPLICATION_ID)
+        .and_then(|()| {
+            transaction.pragma_update(None, "user_version", i64::try_from(VERSION).unwrap_or(i64::MAX))
+        })
+        .and_then(|()| transaction.commit())
+        .map_err(not_writable)
+}
+
+/// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has.
+fn keep_before(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let copy = upkeep::with_suffix(path, &format!(".before-v{VERSION}"));
+    // A store in memory has no file.
+    if copy.exists() || !path.exists() { Ok(()) } else { upkeep::copy_to(connection, &copy) }
+}
+
+/// The version of a store, once it is known to be one that this build can read or bring up to date.
+///
+/// # Errors
+/// When the file is something else, or newer than this build.
+pub(in crate::store) fn check(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
+    let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+    let head = || -> rusqlite::Result<(i64, i64, i64)> {
+        let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        Ok((number("application_id")?, number("user_version")?, tables))
+    };
+    let not_a_store = || StoreError::NotAStore { path: path.to_owned() };
+    let (application, version, tables) = head().map_err(|source| match source.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => not_a_store(),
+        _ => StoreError::Open { path: path.to_owned(), source },
+    })?;
+    let is_fresh = version == 0 && tables == 0;
+    if application != APPLICATION_ID && !is_fresh {
+        return Err(not_a_store());
+    }
+    let found = usize::try_from(version).map_err(|_| not_a_store())?;
+    if found > VERSION {
+        return Err(StoreError::Newer { path: path.to_owned(), found, known: VERSION });
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::store::Store;
+
+    fn file_with(sql: &str) -> (TempDir, std::path::PathBuf) {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_file_of_version_0_is_brought_to_the_present_one() {
+        let (_folder, path) = file_with("PRAGMA user_version = 0; VACUUM;");
+        let store = Store::open(&path).unwrap();
+        assert_eq!(check(&store.connection, &path).unwrap(), VERSION);
+        drop(store);
+        // Opening again changes nothing.
+        assert!(Store::open(&path).unwrap().list_runs().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_older_store_is_copied_and_then_brought_up_to_date() {
+        let (_folder, path) = file_with(&format!(
+            "PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 1; {}
+             INSERT INTO run VALUES (1, 'a-1', 'a', 1, 'complete', '1', zeroblob(32), 'g', 'g', '{{}}', NULL,
+                '[]', '0.1.0', NULL, 5, 6, NULL);",
+            version_1::VERSION_1
+        ));
+        let runs = |store: &Store| store.list_runs().unwrap().len();
+        // Reading brings it up to date, too.
+        assert_eq!(runs(&Store::open_read_only(&path).unwrap()), 1);
+        let copy = upkeep::with_suffix(&path, &format!(".before-v{VERSION}"));
+        let old = Connection::open(&copy).unwrap();
+        assert_eq!(check(&old, &copy).unwrap(), 1);
+        assert_eq!(runs(&Store::open(&path).unwrap()), 1);
+    }
+
+    #[test]
+    fn a_newer_store_that_reads_the_same_is_read_and_not_written() {
+        let (_folder, path) = file_with("");
+        drop(Store::open(&path).unwrap());
+        let connection = Connection::open(&path).unwrap();
+        connection.execute_batch("PRAGMA user_version = 99; ALTER TABLE run ADD COLUMN mood TEXT;").unwrap();
+        let store = Store::open_read_only(&path).unwrap();
+        assert_eq!(store.newer_version(), Some(99));
+        assert!(store.list_runs().unwrap().is_empty());
+        assert!(matches!(Store::open(&path), Err(StoreError::Newer { found: 99, .. })));
+        connection.execute_batch("ALTER TABLE run RENAME COLUMN status TO state").unwrap();
+        assert!(matches!(Store::open_read_only(&path), Err(StoreError::Newer { found: 99, .. })));
+    }
+
+    #[test]
+    fn a_newer_store_is_refused_and_left_as_it_is() {
+        let (_folder, path) = file_with("PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 99;");
+        let before = std::fs::read(&path).unwrap();
+        for error in [Store::open(&path).unwrap_err(), Store::open_read_only(&path).unwrap_err()] {
+            assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+    }
+
+    #[test]
+    fn what_is_no_store_is_refused_and_left_as_it_is() {
+        let (_folder, foreign) = file_with("CREATE TABLE recipe (name TEXT);");
+        let text = foreign.with_extension("txt");
+        std::fs::write(
+            &text,
+            "a letter to my landlord, longer than SQLite's header is, which has 100 bytes; \
+            so that it is read as one and found to be none",
+        )
+        .unwrap();
+        for path in [foreign, text] {
+            let before = std::fs::read(&path).unwrap();
+            let error = Store::open(&path).unwrap_err();
+            assert!(matches!(error, StoreError::NotAStore { .. }), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+        }
+    }
+}

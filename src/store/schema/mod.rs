@@ -1,0 +1,6 @@
+//! The tables: one step a version, each frozen once it is released.
+
+pub(super) mod migrations;
+mod version_1;
+mod version_2;
+mod version_4;

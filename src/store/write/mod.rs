@@ -1,0 +1,16 @@
+//! Writing: a run is made and claimed, its rows are inserted, long texts are packed, by one thread.
+
+pub(super) mod answers;
+mod claim;
+pub(super) mod contents;
+pub(super) mod dictionary;
+pub(super) mod insert;
+pub(super) mod new_run;
+pub(super) mod packed;
+pub(super) mod writer;
+
+pub use self::{
+    claim::RunClaim,
+    new_run::{CreatedRun, NewGrader, NewRun, NewTarget},
+    writer::{StoreWriter, Write},
+};

@@ -1,0 +1,465 @@
+//! The one thread that writes while a run goes on.
+//!
+//! It owns the connection and takes what is to be written from a bounded channel. It commits
+//! whenever it has nothing more to take (but not twice within a millisecond), at the latest after
+//! 50 ms or 1,000 rows, and tells which trials are then safe: only those are graded, and until then
+//! they count as in flight.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, OnceLock},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use futures_util::FutureExt;
+use rayon::prelude::*;
+use rusqlite::Connection;
+use tokio::{
+    runtime,
+    sync::{mpsc, oneshot},
+    time::timeout,
+};
+
+use super::{
+    claim::{HEARTBEAT, RunClaim},
+    dictionary::{Dictionaries, Dictionary},
+    insert::Inserts,
+    packed::{Packed, is_long, pack},
+};
+use crate::domain::{
+    Attempt, QueueRecord, RetrievalScore, RunRow, RunStatus, Score, TrialKey, TrialRecord, Verdict,
+};
+use crate::store::{
+    RequestHash, Reusable,
+    error::{StoreError, failed_to},
+    open::Store,
+    queue_log, reuse,
+};
+
+/// What may wait in the channel before senders wait: about one commit, since answers can be large.
+const CHANNEL: usize = 1_024;
+
+/// The longest transaction, in time.
+const MAX_COMMIT_AGE: Duration = Duration::from_millis(50);
+
+/// The shortest time from one transaction to the next. Trials that come one by one, thousands a
+/// second, would otherwise each pay for a commit: 67 µs of CPU a trial at 5,000 a second, and 27 µs
+/// with this gap. One that comes alone does not wait.
+const MIN_COMMIT_GAP: Duration = Duration::from_millis(1);
+
+/// The longest transaction, in messages (each a row, but for scores).
+const MAX_COMMIT_ROWS: usize = 1_000;
+
+/// How many long answers are packed before a transaction begins: at about a millisecond each, they
+/// must not keep what came before them from its commit.
+const PACKED_AT_ONCE: usize = 64;
+
+/// One thing to be written.
+#[derive(Debug)]
+pub enum Write {
+    /// A trial that ended. A failed one of the same key makes room for it; one with an answer stays.
+    Trial(Box<TrialRecord>),
+    /// A request that was made.
+    Attempt(Box<Attempt>),
+    /// What the graders said of a stored trial; replaces what they said before.
+    Scores {
+        /// The trial.
+        key: TrialKey,
+        /// One score a grader, in the case's order.
+        scores: Vec<Score>,
+        /// What follows for the trial.
+        verdict: Verdict,
+    },
+    /// What a stored trial's retrieval was worth; replaces what was said before.
+    Retrieval {
+        /// The trial.
+        key: TrialKey,
+        /// What it was worth.
+        score: RetrievalScore,
+    },
+    /// Where a run stands.
+    Status {
+        /// The run's row.
+        run: RunRow,
+        /// Its status.
+        status: RunStatus,
+        /// Why it ended before all was done.
+        stop_reason: Option<String>,
+    },
+    /// What a stored trial was asked, where answers may be used again, and which answer it was given.
+    Asked {
+        /// The trial.
+        key: TrialKey,
+        /// Its request.
+        hash: RequestHash,
+        /// The answer of an earlier run that it got, if any.
+        reused: Option<Box<Reusable>>,
+    },
+    /// How a run's queues ran in this session.
+    Queues {
+        /// The run's row.
+        run: RunRow,
+        /// One record a queue.
+        records: Vec<QueueRecord>,
+    },
+    /// Answers once all that was sent before is committed.
+    Flush(oneshot::Sender<()>),
+}
+
+/// The way into the writer's thread. When it is dropped, what was sent is still written.
+#[derive(Debug)]
+pub struct StoreWriter {
+    /// `None` once the writer is asked to end.
+    sender: Option<mpsc::Sender<Write>>,
+    thread: Option<JoinHandle<()>>,
+    failure: Arc<OnceLock<Arc<StoreError>>>,
+}
+
+impl StoreWriter {
+    /// Starts the thread. After each commit, the keys of the trials in it go to `committed`. The
+    /// claim's heartbeat is kept up until the writer ends, and the run is then given back.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(
+        store: Store,
+        claim: RunClaim,
+        committed: Option<mpsc::UnboundedSender<Vec<TrialKey>>>,
+    ) -> Result<Self, StoreError> {
+        let (sender, receiver) = mpsc::channel(CHANNEL);
+        let failure = Arc::new(OnceLock::new());
+        // Only its clock is needed: the channel alone cannot be waited on for a limited time.
+        let runtime =
+            runtime::Builder::new_current_thread().enable_time().build().map_err(StoreError::Thread)?;
+        let work = Work {
+            receiver,
+            runtime,
+            committed,
+            claim,
+            failure: Arc::clone(&failure),
+            waiting: VecDeque::new(),
+        };
+        let thread = thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || work.run(&store.connection))
+            .map_err(StoreError::Thread)?;
+        Ok(Self { sender: Some(sender), thread: Some(thread), failure })
+    }
+
+    /// Sends something to be written; waits while the channel is full.
+    ///
+    /// # Errors
+    /// The error at which the writer stopped.
+    pub async fn send(&self, write: Write) -> Result<(), StoreError> {
+        self.check()?;
+        let sender = self.sender.as_ref().ok_or(StoreError::WriterGone)?;
+        sender.send(write).await.map_err(|_| self.why_gone())
+    }
+
+    /// The same from a thread that may block; it must not be one of an async runtime.
+    ///
+    /// # Errors
+    /// The error at which the writer stopped.
+    pub fn blocking_send(&self, write: Write) -> Result<(), StoreError> {
+        self.check()?;
+        let sender = self.sender.as_ref().ok_or(StoreError::WriterGone)?;
+        sender.blocking_send(write).map_err(|_| self.why_gone())
+    }
+
+    /// Waits until all that was sent is committed.
+    ///
+    /// # Errors
+    /// The error at which the writer stopped.
+    pub async fn flush(&self) -> Result<(), StoreError> {
+        let (done, wait) = oneshot::channel();
+        self.send(Write::Flush(done)).await?;
+        wait.await.map_err(|_| self.why_gone())?;
+        self.check()
+    }
+
+    /// Writes all that was sent and ends the thread. Blocks for as long as that takes: at most the
+    /// channel's content.
+    ///
+    /// # Errors
+    /// The first error of the writer.
+    pub fn finish(mut self) -> Result<(), StoreError> {
+        self.end();
+        self.check()
+    }
+
+    /// Closes the channel and waits for the thread.
+    fn end(&mut self) {
+        drop(self.sender.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            // A panic; whoever set an earlier failure wins.
+            self.failure.get_or_init(|| Arc::new(StoreError::WriterGone));
+        }
+    }
+
+    fn check(&self) -> Result<(), StoreError> {
+        match self.failure.get() {
+            Some(error) => Err(StoreError::Stopped(Arc::clone(error))),
+            None => Ok(()),
+        }
+    }
+
+    fn why_gone(&self) -> StoreError {
+        self.check().err().unwrap_or(StoreError::WriterGone)
+    }
+}
+
+impl Drop for StoreWriter {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Something to be written, with its answer packed once that is done.
+struct Waiting {
+    write: Write,
+    packed: Option<Packed>,
+}
+
+impl Waiting {
+    /// Whether its answer is still to be packed, and long.
+    fn is_heavy(&self) -> bool {
+        match &self.write {
+            Write::Trial(trial) => self.packed.is_none() && is_long(&trial.answer),
+            _ => false,
+        }
+    }
+
+    fn pack(&mut self, dictionary: Option<&Dictionary>) {
+        if let Write::Trial(trial) = &self.write {
+            self.packed = Some(pack(&trial.answer, dictionary));
+        }
+    }
+}
+
+/// What the thread owns beside the connection.
+struct Work {
+    receiver: mpsc::Receiver<Write>,
+    /// Taken from the channel and not yet written. Taking many at once wakes waiting senders once.
+    waiting: VecDeque<Waiting>,
+    runtime: runtime::Runtime,
+    committed: Option<mpsc::UnboundedSender<Vec<TrialKey>>>,
+    claim: RunClaim,
+    failure: Arc<OnceLock<Arc<StoreError>>>,
+}
+
+impl Work {
+    fn run(mut self, connection: &Connection) {
+        if let Err(error) = self.write_all(connection) {
+            // From here on every send returns it. What was sent before is paid for, and is still
+            // written as far as it can be.
+            self.failure.get_or_init(|| Arc::new(error));
+            self.receiver.close();
+            self.rescue(connection);
+        }
+        if let Err(source) = self.claim.release(connection) {
+            let error = StoreError::Sql { doing: "give the run back", source };
+            self.failure.get_or_init(|| Arc::new(error));
+        }
+    }
+
+    /// Takes and writes until the channel is closed and empty.
+    fn write_all(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let mut inserts = Inserts::prepare(connection).map_err(failed_to("prepare the store's writer"))?;
+        let mut dictionaries = Dictionaries::of(connection, !keeps_answers(connection, self.claim.run())?)
+            .map_err(failed_to("read the store's dictionaries"))?;
+        let mut batch = Batch::default();
+        let mut last_beat = Instant::now();
+        let mut began: Option<Instant> = None;
+        while self.wait(connection, &mut last_beat)? {
+            if let Some(gap) = began.and_then(|began| MIN_COMMIT_GAP.checked_sub(began.elapsed())) {
+                thread::sleep(gap);
+            }
+            self.pack_some(&mut dictionaries);
+            begin(connection)?;
+            dictionaries.save(connection).map_err(failed_to("store a dictionary"))?;
+            let began = *began.insert(Instant::now());
+            while let Some(waiting) = self.next() {
+                if let Err(error) = batch.apply(waiting, &mut inserts) {
+                    // The rows before the faulty one are good, unless SQLite took them back.
+                    if commit(connection).is_ok() {
+                        batch.tell(self.committed.as_ref());
+                    }
+                    return Err(error);
+                }
+                if batch.rows >= MAX_COMMIT_ROWS || began.elapsed() >= MAX_COMMIT_AGE {
+                    break;
+                }
+            }
+            if last_beat.elapsed() >= HEARTBEAT {
+                self.beat(connection, &mut last_beat)?;
+            }
+            commit(connection)?;
+            batch.tell(self.committed.as_ref());
+        }
+        Ok(())
+    }
+
+    /// Waits until there is something to write; `false` once there will never be. The heartbeat goes
+    /// on meanwhile.
+    fn wait(&mut self, connection: &Connection, last_beat: &mut Instant) -> Result<bool, StoreError> {
+        let mut taken = vec![];
+        while self.waiting.is_empty() {
+            let more = self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS);
+            match self.runtime.block_on(async { timeout(HEARTBEAT, more).await }) {
+                Ok(0) => return Ok(false),
+                Ok(_) => self.waiting.extend(taken.drain(..).map(|write| Waiting { write, packed: None })),
+                Err(_) => self.beat(connection, last_beat)?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next thing to write, if there is one now that needs no packing first.
+    fn next(&mut self) -> Option<Waiting> {
+        if self.waiting.is_empty() {
+            self.take();
+        }
+        if self.waiting.front()?.is_heavy() { None } else { self.waiting.pop_front() }
+    }
+
+    /// Takes what the channel holds now.
+    fn take(&mut self) {
+        let mut taken = vec![];
+        self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS).now_or_never();
+        self.waiting.extend(taken.into_iter().map(|write| Waiting { write, packed: None }));
+    }
+
+    /// Packs the long answers among what comes next, on all cores and before the store is locked.
+    fn pack_some(&mut self, dictionaries: &mut Dictionaries) {
+        let dictionary = dictionaries.current.clone();
+        let dictionary = dictionary.as_deref();
+        let (mut heavy, mut next) = (vec![], self.waiting.iter_mut());
+        while heavy.len() < PACKED_AT_ONCE
+            && let Some(waiting) = next.next()
+        {
+            heavy.extend(waiting.is_heavy().then_some(waiting));
+        }
+        match heavy.as_mut_slice() {
+            [one] => one.pack(dictionary),
+            many => many.par_iter_mut().for_each(|waiting| waiting.pack(dictionary)),
+        }
+        for waiting in heavy {
+            if let (Write::Trial(trial), Some(packed)) = (&waiting.write, &waiting.packed) {
+                let came_to = packed.zstd.as_ref().map_or(trial.answer.len(), Vec::len);
+                dictionaries.note(trial.key, &trial.answer, came_to);
+            }
+        }
+    }
+
+    fn beat(&self, connection: &Connection, last_beat: &mut Instant) -> Result<(), StoreError> {
+        *last_beat = Instant::now();
+        self.claim.beat(connection).map_err(failed_to("renew the claim on the run"))
+    }
+
+    /// Writes what is left after an error, each in a transaction of its own. The first error is the
+    /// one that is told; others follow from it.
+    fn rescue(&mut self, connection: &Connection) {
+        if !connection.is_autocommit() {
+            // A commit failed and left its transaction open.
+            drop(execute(connection, "ROLLBACK"));
+        }
+        let Ok(mut inserts) = Inserts::prepare(connection) else { return };
+        loop {
+            if self.waiting.is_empty() {
+                self.take();
+            }
+            let Some(mut waiting) = self.waiting.pop_front() else { return };
+            // The dictionary of what is packed already may have gone with the transaction.
+            waiting.packed = None;
+            let mut batch = Batch::default();
+            let stored = begin(connection)
+                .and_then(|()| batch.apply(waiting, &mut inserts))
+                .and_then(|()| commit(connection));
+            match stored {
+                Ok(()) => batch.tell(self.committed.as_ref()),
+                // There may be no transaction to take back, which is as well.
+                Err(_) => drop(execute(connection, "ROLLBACK")),
+            }
+        }
+    }
+}
+
+/// What the present transaction holds.
+#[derive(Default)]
+struct Batch {
+    rows: usize,
+    trials: Vec<TrialKey>,
+    flushes: Vec<oneshot::Sender<()>>,
+}
+
+impl Batch {
+    fn apply(&mut self, waiting: Waiting, inserts: &mut Inserts<'_>) -> Result<(), StoreError> {
+        self.rows += 1;
+        match waiting.write {
+            Write::Trial(trial) => {
+                let packed = waiting.packed.unwrap_or_else(|| pack(&trial.answer, None));
+                inserts.packed_trial(&trial, &packed).map_err(failed_to("store a trial"))?;
+                self.trials.push(trial.key);
+            }
+            Write::Attempt(attempt) => {
+                inserts.attempt(&attempt).map_err(failed_to("store an attempt"))?;
+            }
+            Write::Scores { key, scores, verdict } => {
+                inserts.scores(key, &scores, verdict).map_err(failed_to("store a trial's scores"))?;
+            }
+            Write::Retrieval { key, score } => {
+                inserts.retrieval(key, &score).map_err(failed_to("store what a retrieval was worth"))?;
+            }
+            Write::Status { run, status, stop_reason } => {
+                inserts
+                    .status(run, status, stop_reason.as_deref())
+                    .map_err(failed_to("store the run's status"))?;
+            }
+            Write::Asked { key, hash, reused } => {
+                reuse::note(inserts.connection(), key, hash, reused.as_deref())
+                    .map_err(failed_to("store what a trial was asked"))?;
+            }
+            Write::Queues { run, records } => {
+                queue_log::insert(inserts.connection(), run, &records)?;
+            }
+            Write::Flush(done) => self.flushes.push(done),
+        }
+        Ok(())
+    }
+
+    /// Tells that all of it is committed, and starts anew. Whoever no longer listens misses nothing.
+    fn tell(&mut self, committed: Option<&mpsc::UnboundedSender<Vec<TrialKey>>>) {
+        self.rows = 0;
+        let trials = std::mem::take(&mut self.trials);
+        if let Some(committed) = committed.filter(|_| !trials.is_empty()) {
+            let _ = committed.send(trials);
+        }
+        for done in self.flushes.drain(..) {
+            let _ = done.send(());
+        }
+    }
+}
+
+/// Whether the run keeps its answers, so that they may be quoted in a dictionary.
+fn keeps_answers(connection: &Connection, run: RunRow) -> Result<bool, StoreError> {
+    connection
+        .query_row("SELECT store_answers = 'full' FROM run WHERE id = ?", [run], |row| row.get(0))
+        .map_err(failed_to("prepare the store's writer"))
+}
+
+fn begin(connection: &Connection) -> Result<(), StoreError> {
+    // Immediate: the lock is waited for here, where SQLite calls the busy handler, and not at the
+    // first row, where a stale snapshot would be refused at once.
+    execute(connection, "BEGIN IMMEDIATE").map_err(failed_to("begin to write to the store"))
+}
+
+fn commit(connection: &Connection) -> Result<(), StoreError> {
+    execute(connection, "COMMIT").map_err(failed_to("commit to the store"))
+}
+
+fn execute(connection: &Connection, sql: &str) -> rusqlite::Result<()> {
+    connection.prepare_cached(sql)?.execute([]).map(drop)
+}
