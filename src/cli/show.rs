@@ -9,9 +9,10 @@ use super::{
     session::print_scorecard,
     store_argument::{StoreArgument, find_run},
 };
+use crate::domain::text::{beginning, visible};
 use crate::{
     domain::{AnswerSource, AttemptEnd, CaseId, Repeat, Retrieved, Verdict, nearest},
-    report::{milliseconds, visible},
+    report::milliseconds,
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
 
@@ -247,8 +248,8 @@ fn retrieved_text(retrieved: &[Retrieved]) -> String {
         let name = visible(passage.chunk.as_deref().unwrap_or(&passage.doc));
         let score = passage.score.map(|score| format!(" ({score:.2})")).unwrap_or_default();
         let words = passage.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let beginning: String = visible(&words).chars().take(70).collect();
-        format!("  {label:9} {}. {name}{score}\n{:15}{beginning}\n", at + 1, "")
+        let words = visible(&words);
+        format!("  {label:9} {}. {name}{score}\n{:15}{}\n", at + 1, "", beginning(&words, 70))
     };
     retrieved.iter().enumerate().map(line).collect()
 }

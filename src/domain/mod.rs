@@ -19,8 +19,9 @@ mod outcome;
 mod pass_if;
 mod position;
 mod price;
-mod queue_control;
+mod prompt;
 mod prompt_cache;
+mod queue_control;
 mod reply;
 mod request;
 mod retrieved;
@@ -29,6 +30,7 @@ mod shard;
 mod time;
 mod trial;
 mod usage;
+pub mod text;
 
 pub use self::{
     answer_keeping::AnswerKeeping,
@@ -47,10 +49,11 @@ pub use self::{
     pass_if::PassIf,
     position::{AskerPos, CasePos, GraderPos, PricePos, Repeat, RunRow, TargetPos},
     price::{Price, Rates, Tier},
+    prompt::Prompt,
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     reply::{Reply, ReplyLatency},
-    request::{Parameters, Prompt, Request},
+    request::{Parameters, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
     shard::Shard,

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     config::Experiment,
     domain::{CaseId, CasePos, Fingerprint, TargetPos},
-    providers::{estimate_input_tokens, estimate_tokens::tokens_of},
+    providers::{estimate_input_tokens, tokens_of},
     stats::SplitMix64,
 };
 

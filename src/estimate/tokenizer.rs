@@ -11,7 +11,7 @@ use super::range::whole;
 use crate::{
     config::{Experiment, ProviderKind, Target},
     domain::Prompt,
-    providers::{estimate_input_tokens, estimate_tokens::tokens_of},
+    providers::{estimate_input_tokens, tokens_of},
 };
 
 /// What OpenAI's chat format puts around each message, and around all of them.

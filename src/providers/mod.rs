@@ -1,59 +1,39 @@
-//! Who answers: one file a dialect, wire format <-> neutral request, reply and failure.
+//! Who answers: a room a dialect, wire format <-> neutral request, reply and failure.
 //!
 //! Each dialect is a pair of pure functions (`to_wire`, `read_reply`) around the shared transport
-//! ([`http`]), so that everything but the transport is tested without a network. What an error means
-//! for the run is decided here, once ([`classify`]); waiting, limiting and asking again is the
+//! ([`wire`]), so that everything but the transport is tested without a network. What an error means
+//! for the run is decided here, once ([`wire::classify`]); waiting, limiting and asking again is the
 //! queue's.
 
 pub mod anthropic;
-pub mod anthropic_stream;
 mod case_values;
-pub mod classify;
-mod count_tokens;
-pub mod error_body;
-pub mod estimate_tokens;
 pub mod exec;
-pub mod http;
 pub mod http_app;
-mod http_settings;
-mod http_stream;
-pub mod limit_headers;
 pub mod openai;
-pub mod openai_stream;
 mod parameters;
 mod prompt_cache;
 mod rejection;
 pub mod replay;
-mod replay_file;
-mod response;
-pub mod retry_after;
-mod secrets;
 pub mod simulator;
-pub mod sse;
-pub mod streaming;
 #[cfg(test)]
 mod test_request;
-#[cfg(test)]
-mod test_server;
-pub mod usage;
+pub mod tokens;
 mod usage_object;
+pub mod wire;
 
 pub use self::{
-    anthropic::{Anthropic, AnthropicSettings},
+    anthropic::{Anthropic, AnthropicSettings, TokenCounter},
     case_values::case_values,
-    count_tokens::TokenCounter,
-    estimate_tokens::{estimate_input_tokens, tokens_of},
     exec::{Exec, ExecMode, ExecSettings, ExitCodes},
-    http::{HttpResponse, tells_of_a_secret},
     http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings, HttpMethod},
-    http_settings::{HttpError, HttpSettings},
     openai::{MaxTokensField, OpenAi, OpenAiSettings},
     parameters::check_parameters,
     prompt_cache::cache_minimum,
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
-    secrets::Secrets,
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
+    tokens::{estimate_input_tokens, tokens_of},
+    wire::{HttpError, HttpResponse, HttpSettings, Secrets, tells_of_a_secret},
 };
 
 use self::usage_object::usage_object;

@@ -5,10 +5,9 @@ use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    columns::Columns,
+    columns::{Columns, json},
     error::{StoreError, failed_to},
     open::Store,
-    write::new_run::json,
 };
 use crate::domain::{Cost, Price, Rates, RunRow, Tier};
 

@@ -3,10 +3,9 @@
 use rusqlite::{Connection, params};
 
 use super::{
-    columns::Columns,
+    columns::{Columns, json},
     error::{StoreError, failed_to},
     open::Store,
-    write::new_run::json,
 };
 use crate::domain::{QueueRecord, RunRow};
 

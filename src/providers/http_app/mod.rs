@@ -19,11 +19,14 @@ pub use self::{
     settings::{HttpAppSettings, HttpMethod},
 };
 use super::{
-    HttpError, HttpSettings, Rejection, classify,
-    error_body::ErrorBody,
-    http::{HttpResponse, Transport},
-    limit_headers::openai_limits,
-    response::{error_reply, header, with_headers},
+    Rejection,
+    wire::{
+        HttpError, HttpSettings, classify,
+        error_body::ErrorBody,
+        limit_headers::openai_limits,
+        response::{error_reply, header, with_headers},
+        transport::{HttpResponse, Transport},
+    },
 };
 use crate::domain::{ErrorClass, Failure, FailureKind, Reply, Request};
 

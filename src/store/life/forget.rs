@@ -9,7 +9,10 @@ use crate::domain::{CasePos, RunRow};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    write::{answers::Answers, dictionary},
+    write::{
+        answers::Answers,
+        packed::{pack, unpack},
+    },
 };
 
 /// Whose words go.
@@ -92,7 +95,7 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
     let mut runs: Vec<RunRow> = vec![];
     let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     for case in cases {
-        dictionary::forget(connection, case)?;
+        forget_dictionaries(connection, case)?;
     }
     for row in rows {
         forget_stop_reasons(connection, row)?;
@@ -115,6 +118,38 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
     runs.dedup();
     forgotten.runs = runs.len() as u64;
     Ok(forgotten)
+}
+
+/// Drops the dictionaries that quote a case; the texts that need them are packed without.
+fn forget_dictionaries(connection: &Connection, case: &str) -> rusqlite::Result<()> {
+    let quoting: Vec<(i64, Vec<u8>)> = connection
+        .prepare(
+            "SELECT d.id, d.name FROM dictionary d JOIN dictionary_case c ON c.dictionary = d.id
+             WHERE c.case_id = ?",
+        )?
+        .query_map([case], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (id, name) in quoting {
+        let answers: Vec<i64> = connection
+            .prepare("SELECT id FROM answer WHERE substr(zstd, 1, 8) = ?")?
+            .query_map([&name], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for answer in answers {
+            let packed: Vec<u8> = connection
+                .prepare_cached("SELECT zstd FROM answer WHERE id = ?")?
+                .query_row([answer], |row| row.get(0))?;
+            let text = unpack(&packed)?;
+            let packed = pack(&text, None);
+            let plain = if packed.zstd.is_some() { "" } else { text.as_str() };
+            connection.execute(
+                "UPDATE answer SET text = ?, zstd = ? WHERE id = ?",
+                params![plain, packed.zstd, answer],
+            )?;
+        }
+        connection.execute("DELETE FROM dictionary_case WHERE dictionary = ?", [id])?;
+        connection.execute("DELETE FROM dictionary WHERE id = ?", [id])?;
+    }
+    Ok(())
 }
 
 /// Takes what failures of the case said out of the reasons why runs stopped.

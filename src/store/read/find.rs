@@ -7,11 +7,8 @@ use crate::domain::{Fingerprint, RunId, RunRow, RunStatus, UnixMillis, nearest};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
+    frozen::{NewGrader, NewTarget},
     open::Store,
-    write::{
-        insert,
-        new_run::{NewGrader, NewTarget},
-    },
 };
 
 /// How many names a message offers.
@@ -159,21 +156,6 @@ impl Store {
                     .collect()
             })
             .map_err(failed_to("read the run's targets"))
-    }
-
-    /// Says where a run stands. While a writer works on the run, send it the status instead: it
-    /// then follows all that was sent before.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub fn set_status(
-        &self,
-        run: RunRow,
-        status: RunStatus,
-        stop_reason: Option<&str>,
-    ) -> Result<(), StoreError> {
-        insert::set_status(&self.connection, run, status, stop_reason)
-            .map_err(failed_to("store the run's status"))
     }
 
     /// The latest other run of the same experiment before `run`: what it is usually compared with.

@@ -1,6 +1,6 @@
 //! Reading what is stored: runs, their cases, trials and scores, row by row.
 
-pub(super) mod cases;
+mod cases;
 mod compared;
 mod export;
 pub(super) mod find;
@@ -9,7 +9,7 @@ mod scorecard;
 pub(super) mod trials;
 
 pub use self::{
-    cases::{CaseContent, RunCase},
+    cases::RunCase,
     compared::{ComparedScore, ComparedTrial},
     export::ExportedTrial,
     find::{ListedRun, RunDetail},

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::{answers::Answers, packed::Packed};
+use super::{answers::Answers, packed::Packed, status};
 use crate::domain::{
     AnswerKeeping, Attempt, AttemptEnd, GraderName, GraderPos, RetrievalScore, RunRow, RunStatus, Score,
-    TrialKey, TrialRecord, UnixMillis, Verdict,
+    TrialKey, TrialRecord, Verdict,
 };
 use crate::store::{
     application,
@@ -269,7 +269,7 @@ impl<'connection> Inserts<'connection> {
         status: RunStatus,
         stop_reason: Option<&str>,
     ) -> rusqlite::Result<()> {
-        set_status(self.connection, run, status, stop_reason)
+        status::set_status(self.connection, run, status, stop_reason)
     }
 }
 
@@ -285,19 +285,4 @@ fn read_graders(
         .prepare("SELECT name, hard, position FROM grader WHERE run = ?")?
         .query_map([run], |row| Ok(((row.get::<_, String>(0)?.into(), row.get(1)?), row.get(2)?)))?
         .collect()
-}
-
-/// Says where a run stands; a run that is not running has an end.
-pub(in crate::store) fn set_status(
-    connection: &Connection,
-    run: RunRow,
-    status: RunStatus,
-    stop_reason: Option<&str>,
-) -> rusqlite::Result<()> {
-    let finished_at = (status != RunStatus::Running).then(|| UnixMillis::now().0);
-    connection.execute(
-        "UPDATE run SET status = ?, stop_reason = ?, finished_at = ? WHERE id = ?",
-        params![status.as_str(), stop_reason, finished_at, run],
-    )?;
-    Ok(())
 }

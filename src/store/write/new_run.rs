@@ -1,7 +1,6 @@
 //! Making a run: all of it in one transaction, or nothing.
 
 use rusqlite::{Connection, TransactionBehavior, params};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -9,14 +8,15 @@ use super::{
     contents::Contents,
 };
 use crate::domain::{
-    AnswerKeeping, Case, CasePos, Fingerprint, GraderName, ModelId, Price, ProviderName, RunId, RunRow,
-    RunStatus, Shard, TargetName, UnixMillis,
+    AnswerKeeping, Case, CasePos, Fingerprint, Price, RunId, RunRow, RunStatus, Shard, UnixMillis,
 };
 use crate::store::{
+    case_content::content_json,
+    columns::json,
     error::{StoreError, failed_to},
+    frozen::{NewGrader, NewTarget},
     open::Store,
     prices,
-    read::cases::content_json,
 };
 
 /// Everything that is frozen when a run begins. Holds no secret.
@@ -52,32 +52,6 @@ pub struct NewRun<'a> {
     pub shard: Option<Shard>,
     /// The place of each of its cases among those of all shards; empty when it has no shard.
     pub golden_positions: &'a [CasePos],
-}
-
-/// A target as a run froze it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewTarget {
-    /// Its name.
-    pub name: TargetName,
-    /// Its account.
-    pub provider: ProviderName,
-    /// Its model.
-    pub model: ModelId,
-    /// All its settings.
-    pub config: Value,
-}
-
-/// A grader as a run froze it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewGrader {
-    /// The name its scores are reported under.
-    pub name: GraderName,
-    /// Whether its failures are hard ones.
-    pub hard: bool,
-    /// Which grader it is, such as `words`.
-    pub kind: String,
-    /// The version of its rules: scores of different versions do not compare.
-    pub version: String,
 }
 
 /// A run that was just made, and claimed by this process.
@@ -239,13 +213,6 @@ fn insert_cases<'c>(
 
 fn row_number(position: usize) -> i64 {
     i64::try_from(position).expect("a list in memory has fewer than 2^63 members")
-}
-
-pub(in crate::store) fn json(
-    what: &'static str,
-    value: &(impl Serialize + ?Sized),
-) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|source| StoreError::Json { what, source })
 }
 
 #[cfg(test)]

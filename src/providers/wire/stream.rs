@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::{
     HttpResponse,
-    http::{Transport, read_error},
     sse::{SseEvent, SseReader},
-    streaming::{Arrived, Step, Streamed},
+    streamed::{Arrived, Step, Streamed},
+    transport::{Transport, read_error},
 };
 use crate::domain::Failure;
 
@@ -31,7 +31,7 @@ impl Transport {
     ///
     /// # Errors
     /// As [`post`](Self::post), until the stream begins.
-    pub(super) async fn post_streamed(
+    pub(in crate::providers) async fn post_streamed(
         &self,
         body: &Value,
         mut take: impl FnMut(&SseEvent) -> Step,

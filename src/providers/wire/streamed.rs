@@ -2,8 +2,11 @@
 
 use serde_json::Value;
 
-use super::{HttpResponse, Rejection, Secrets};
-use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UsageFlag};
+use super::{HttpResponse, Secrets};
+use crate::{
+    domain::{ErrorClass, Failure, FailureKind, Metered, UsageFlag, text::beginning},
+    providers::Rejection,
+};
 
 /// Of the text before a stream broke no more characters than this go into the failure's message.
 const SHOWN_CHARS: usize = 200;
@@ -43,7 +46,12 @@ pub enum Arrived {
 
 /// The attempt whose stream ended before its answer did. It was probably billed, at a cost nobody
 /// told in full; the text so far is kept for the eye.
-pub(super) fn ended_early(streamed: &Streamed, text: &str, metered: Metered, secrets: &Secrets) -> Rejection {
+pub(in crate::providers) fn ended_early(
+    streamed: &Streamed,
+    text: &str,
+    metered: Metered,
+    secrets: &Secrets,
+) -> Rejection {
     let broken = streamed.broken.as_ref();
     let mut message = "the stream ended early".to_owned();
     if let Some(broken) = broken {
@@ -62,17 +70,17 @@ pub(super) fn ended_early(streamed: &Streamed, text: &str, metered: Metered, sec
 }
 
 /// A failure's message, and the text that had come before it.
-pub(super) fn with_text(message: String, text: &str, secrets: &Secrets) -> String {
+pub(in crate::providers) fn with_text(message: String, text: &str, secrets: &Secrets) -> String {
     if text.is_empty() {
         return message;
     }
-    let shown: String = text.chars().take(SHOWN_CHARS).collect();
+    let shown = beginning(text, SHOWN_CHARS);
     let rest = if shown.len() < text.len() { "…" } else { "" };
-    format!("{message}; the text before it: `{}{rest}`", secrets.hide(&shown))
+    format!("{message}; the text before it: `{}{rest}`", secrets.hide(shown))
 }
 
 /// A usage whose last word never came: its counts are the least there was.
-pub(super) fn incomplete(metered: Metered, raw: &Value) -> Metered {
+pub(in crate::providers) fn incomplete(metered: Metered, raw: &Value) -> Metered {
     Metered { flag: Some(UsageFlag::Incomplete), raw: Some(raw.to_string()), ..metered }
 }
 
@@ -94,7 +102,7 @@ mod tests {
         providers::{
             Anthropic, AnthropicSettings, HttpSettings, OpenAi, OpenAiSettings,
             test_request::request,
-            test_server::{TestServer, Then, ok},
+            wire::test_server::{TestServer, Then, ok},
         },
     };
 

@@ -8,17 +8,21 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    Rejection, Secrets,
-    error_body::ErrorBody,
-    limit_headers::openai_limits,
-    openai::{content_text, error_answer, error_within, read_completion, request_id},
-    response::with_headers,
-    sse::SseEvent,
-    streaming::{Step, Streamed, ended_early, incomplete, with_text},
-    usage::openai_usage,
+use super::{content_text, error_answer, error_within, read_completion, request_id};
+use crate::{
+    domain::{Failure, Metered, Reply, UsageFlag},
+    providers::{
+        Rejection, Secrets,
+        wire::{
+            counts::openai_usage,
+            error_body::ErrorBody,
+            limit_headers::openai_limits,
+            response::with_headers,
+            sse::SseEvent,
+            streamed::{Step, Streamed, ended_early, incomplete, with_text},
+        },
+    },
 };
-use crate::domain::{Failure, Metered, Reply, UsageFlag};
 
 /// One completion as far as it has come.
 #[derive(Debug, Default)]
@@ -164,7 +168,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::{ErrorClass, FailureKind, LimitDimension, Outcome, Usage},
-        providers::response::tests::response,
+        providers::wire::response::tests::response,
     };
 
     fn streamed(headers: &[(&str, &str)]) -> Streamed {

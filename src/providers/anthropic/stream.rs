@@ -7,18 +7,22 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    Rejection, Secrets,
-    anthropic::read_message,
-    classify,
-    error_body::ErrorBody,
-    limit_headers::anthropic_limits,
-    response::{error_reply, header, with_headers},
-    sse::SseEvent,
-    streaming::{Step, Streamed, ended_early, incomplete, with_text},
-    usage::anthropic_usage,
+use super::read_message;
+use crate::{
+    domain::{Failure, Metered, Reply},
+    providers::{
+        Rejection, Secrets,
+        wire::{
+            classify,
+            counts::anthropic_usage,
+            error_body::ErrorBody,
+            limit_headers::anthropic_limits,
+            response::{error_reply, header, with_headers},
+            sse::SseEvent,
+            streamed::{Step, Streamed, ended_early, incomplete, with_text},
+        },
+    },
 };
-use crate::domain::{Failure, Metered, Reply};
 
 /// One message as far as it has come.
 #[derive(Debug, Default)]
@@ -173,7 +177,7 @@ mod tests {
     use super::*;
     use crate::{
         domain::{ErrorClass, FailureKind, Outcome, Usage, UsageFlag},
-        providers::{response::tests::response, sse::SseReader},
+        providers::wire::{response::tests::response, sse::SseReader},
     };
 
     fn streamed(headers: &[(&str, &str)]) -> Streamed {

@@ -4,6 +4,8 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::domain::text::collapsed;
+
 /// Longest provider message that is kept, in characters.
 const MAX_MESSAGE_CHARS: usize = 500;
 
@@ -37,7 +39,7 @@ impl Secrets {
     /// Beside the account's own secrets it hides what follows `Bearer` and every word that starts
     /// with `sk-`: some servers repeat a key in part, or the key of a proxy behind them.
     pub fn hide(&self, message: &str) -> String {
-        visible(&hide_tokens(&self.conceal(message)))
+        collapsed(&hide_tokens(&self.conceal(message)), MAX_MESSAGE_CHARS)
     }
 
     /// A text as it is, but for the account's own secrets.
@@ -74,36 +76,6 @@ fn hide_tokens(text: &str) -> String {
 /// Characters a key may have. Not `=`, which pads a key's end but also stands in front of one.
 fn is_token_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "-_.~+/*".contains(character)
-}
-
-/// Control and direction characters as escapes, runs of white space as one blank, cut.
-fn visible(text: &str) -> String {
-    let mut kept = String::new();
-    let mut length = 0;
-    for word in text.split_whitespace() {
-        if length > 0 {
-            kept.push(' ');
-            length += 1;
-        }
-        for character in word.chars() {
-            if length >= MAX_MESSAGE_CHARS {
-                kept.push('…');
-                return kept;
-            }
-            if character.is_control() || is_direction(character) {
-                kept.extend(character.escape_unicode());
-            } else {
-                kept.push(character);
-            }
-            length += 1;
-        }
-    }
-    kept
-}
-
-/// Invisible characters that reorder what a terminal shows.
-fn is_direction(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]

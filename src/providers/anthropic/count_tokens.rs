@@ -5,8 +5,14 @@
 use secrecy::ExposeSecret;
 use serde_json::Value;
 
-use super::{AnthropicSettings, HttpError, Rejection, anthropic, http::Transport};
-use crate::domain::Request;
+use super::AnthropicSettings;
+use crate::{
+    domain::Request,
+    providers::{
+        Rejection,
+        wire::{HttpError, transport::Transport},
+    },
+};
 
 /// The counting endpoint of one account.
 #[derive(Debug)]
@@ -32,7 +38,7 @@ impl TokenCounter {
     /// # Errors
     /// A [`Rejection`] when no count came back.
     pub async fn count(&self, request: &Request) -> Result<u64, Rejection> {
-        let mut body = anthropic::to_wire(request);
+        let mut body = super::to_wire(request);
         if let Some(fields) = body.as_object_mut() {
             // The endpoint takes what the prompt is made of, and refuses what only shapes the answer.
             fields.retain(|name, _| {
@@ -46,7 +52,7 @@ impl TokenCounter {
                 .and_then(|body| body["input_tokens"].as_u64())
                 .ok_or_else(|| Rejection::malformed("the count is not there"));
         }
-        match anthropic::read_reply(&response, self.http.secrets(), std::time::SystemTime::now()) {
+        match super::read_reply(&response, self.http.secrets(), std::time::SystemTime::now()) {
             Err(rejection) => Err(rejection),
             Ok(_) => Err(Rejection::malformed("the count is not there")),
         }

@@ -14,7 +14,7 @@ use reqwest::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{HttpError, HttpSettings, Secrets, http_settings::without_password};
+use super::{HttpError, HttpSettings, Secrets, settings::without_password};
 use crate::domain::{ErrorClass, Failure, FailureKind};
 
 /// Of an error's body no more than this is read: it holds a sentence.
@@ -32,7 +32,7 @@ pub struct HttpResponse {
 }
 
 /// The connections to one server.
-pub(super) struct Transport {
+pub(in crate::providers) struct Transport {
     pub(super) client: Client,
     pub(super) url: Url,
     pub(super) max_body_bytes: usize,
@@ -49,7 +49,7 @@ impl fmt::Debug for Transport {
 impl Transport {
     /// Sets up the connections to `settings.base_url` + `path`. The `key` headers go with every
     /// request; their values are secret.
-    pub(super) fn new(
+    pub(in crate::providers) fn new(
         settings: &HttpSettings,
         path: &str,
         fixed: &[(&str, &str)],
@@ -104,7 +104,7 @@ impl Transport {
     }
 
     /// What must not be printed of this account.
-    pub(super) fn secrets(&self) -> &Secrets {
+    pub(in crate::providers) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
@@ -113,7 +113,7 @@ impl Transport {
     /// # Errors
     /// A [`Failure`] when no complete response came back, and for redirects, which are never
     /// followed: they would carry the key elsewhere. A response with an error status is complete.
-    pub(super) async fn post(&self, body: &Value) -> Result<HttpResponse, Failure> {
+    pub(in crate::providers) async fn post(&self, body: &Value) -> Result<HttpResponse, Failure> {
         self.send(&Method::POST, Some(body)).await
     }
 
@@ -121,7 +121,11 @@ impl Transport {
     ///
     /// # Errors
     /// As [`Self::post`].
-    pub(super) async fn send(&self, method: &Method, body: Option<&Value>) -> Result<HttpResponse, Failure> {
+    pub(in crate::providers) async fn send(
+        &self,
+        method: &Method,
+        body: Option<&Value>,
+    ) -> Result<HttpResponse, Failure> {
         let request = self.client.request(method.clone(), self.url.clone());
         let sent = match body {
             Some(body) => request.json(body).send().await,
@@ -280,7 +284,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::providers::test_server::{TestServer, Then, ok};
+    use crate::providers::wire::test_server::{TestServer, Then, ok};
 
     /// `{"answer":"zipped"}`.
     const ZIPPED: [u8; 39] = [

@@ -4,7 +4,7 @@ use std::{collections::hash_map::Entry, fs, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::replay::{RecordedOutput, ReplayOutputs};
+use super::{RecordedOutput, ReplayOutputs};
 use crate::domain::{CaseId, Fault, Faults, Outcome, Repeat, Retrieved, Usage, nearest};
 
 const FIELDS: [&str; 8] = ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model", "retrieved"];

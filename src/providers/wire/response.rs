@@ -5,21 +5,23 @@ use std::time::SystemTime;
 use reqwest::header::HeaderMap;
 
 use super::{
-    Rejection, Secrets,
+    HttpResponse, Secrets,
     classify::{Meaning, may_be_billed, with_servers_word},
     error_body::ErrorBody,
-    http::HttpResponse,
     retry_after::retry_after,
 };
-use crate::domain::{Failure, LimitReport, Metered, Outcome, Reply};
+use crate::{
+    domain::{Failure, LimitReport, Metered, Outcome, Reply},
+    providers::Rejection,
+};
 
 /// The text of a header.
-pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(in crate::providers) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     Some(headers.get(name)?.to_str().ok()?.to_owned())
 }
 
 /// An error as what it means: a reply when a policy withheld the answer, else a rejection.
-pub(super) fn error_reply(
+pub(in crate::providers) fn error_reply(
     response: &HttpResponse,
     error: &ErrorBody,
     meaning: Meaning,
@@ -61,7 +63,7 @@ fn message(error: &ErrorBody, secrets: &Secrets) -> String {
 }
 
 /// Puts what the headers told beside a reply or a rejection.
-pub(super) fn with_headers(
+pub(in crate::providers) fn with_headers(
     read: Result<Reply, Rejection>,
     request_id: Option<String>,
     limits: LimitReport,
@@ -73,7 +75,10 @@ pub(super) fn with_headers(
 }
 
 /// The same rejection with the tokens that were counted all the same.
-pub(super) fn with_usage(read: Result<Reply, Rejection>, metered: Metered) -> Result<Reply, Rejection> {
+pub(in crate::providers) fn with_usage(
+    read: Result<Reply, Rejection>,
+    metered: Metered,
+) -> Result<Reply, Rejection> {
     match read {
         Ok(reply) => Ok(Reply { metered, ..reply }),
         Err(rejection) => Err(Rejection { metered, ..rejection }),
@@ -81,7 +86,7 @@ pub(super) fn with_usage(read: Result<Reply, Rejection>, metered: Metered) -> Re
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::providers) mod tests {
     use reqwest::header::HeaderMap;
 
     use super::*;

@@ -7,18 +7,25 @@ use std::time::SystemTime;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
+mod count_tokens;
+pub mod stream;
+
+pub use self::count_tokens::TokenCounter;
+
+use self::stream::MessageStream;
 use super::{
-    HttpError, HttpSettings, Rejection, Secrets,
-    anthropic_stream::MessageStream,
-    classify,
-    error_body::ErrorBody,
-    http::{HttpResponse, Transport},
-    limit_headers::anthropic_limits,
+    Rejection,
     parameters::merge,
     prompt_cache::cache_control,
-    response::{error_reply, header, with_headers},
-    streaming::{Arrived, Step},
-    usage::anthropic_usage,
+    wire::{
+        HttpError, HttpSettings, Secrets, classify,
+        counts::anthropic_usage,
+        error_body::ErrorBody,
+        limit_headers::anthropic_limits,
+        response::{error_reply, header, with_headers},
+        streamed::{Arrived, Step},
+        transport::{HttpResponse, Transport},
+    },
 };
 use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
 
@@ -220,7 +227,7 @@ mod tests {
             CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
             Usage, UsageFlag,
         },
-        providers::{response::tests::response, test_request::request},
+        providers::{test_request::request, wire::response::tests::response},
     };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {

@@ -6,6 +6,8 @@ use std::{
     sync::Arc,
 };
 
+mod file;
+
 use super::Rejection;
 use crate::domain::{
     CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Repeat, Reply,

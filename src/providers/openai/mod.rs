@@ -11,19 +11,24 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub mod stream;
+
+use self::stream::CompletionStream;
 use super::{
-    HttpError, HttpSettings, Rejection, Secrets,
-    classify::{self, Meaning},
-    error_body::ErrorBody,
-    http::{HttpResponse, Transport},
-    limit_headers::openai_limits,
-    openai_stream::CompletionStream,
+    Rejection,
     parameters::merge,
     prompt_cache::prompt_cache_key,
-    response::{error_reply, header, with_headers, with_usage},
-    retry_after::retry_after,
-    streaming::{Arrived, Step},
-    usage::openai_usage,
+    wire::{
+        HttpError, HttpSettings, Secrets,
+        classify::{self, Meaning},
+        counts::openai_usage,
+        error_body::ErrorBody,
+        limit_headers::openai_limits,
+        response::{error_reply, header, with_headers, with_usage},
+        retry_after::retry_after,
+        streamed::{Arrived, Step},
+        transport::{HttpResponse, Transport},
+    },
 };
 use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
 
@@ -189,7 +194,7 @@ pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -
 }
 
 /// The id of a request: the server's, a gateway's, else that of the answer.
-pub(super) fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
+fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
     ["x-request-id", "apim-request-id"]
         .iter()
         .find_map(|name| header(headers, name))
@@ -197,7 +202,7 @@ pub(super) fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<St
 }
 
 /// What an error says, be it the whole body or a chunk of a stream.
-pub(super) fn error_answer(
+fn error_answer(
     response: &HttpResponse,
     error: &ErrorBody,
     secrets: &Secrets,
@@ -211,7 +216,7 @@ pub(super) fn error_answer(
 
 /// The error in a body of status 200: OpenRouter reports upstream errors there, at the top or in the
 /// choice, since it has begun to answer by then.
-pub(super) fn error_within(body: &Value) -> Option<ErrorBody> {
+fn error_within(body: &Value) -> Option<ErrorBody> {
     let choice = body.pointer("/choices/0");
     let holder = [Some(body), choice]
         .into_iter()
@@ -278,7 +283,7 @@ fn usage(completion: &Value) -> Metered {
 
 /// The answer's text: `content` is a string, nothing, or (Mistral's reasoning models) a list of
 /// chunks, of which those of type `text` are the answer. Reasoning stands in fields of its own.
-pub(super) fn content_text(message: Option<&Value>) -> String {
+fn content_text(message: Option<&Value>) -> String {
     match message.and_then(|message| message.get("content")) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(chunks)) => chunks
@@ -302,7 +307,7 @@ mod tests {
             CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
             Usage,
         },
-        providers::{response::tests::response, test_request::request},
+        providers::{test_request::request, wire::response::tests::response},
     };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
