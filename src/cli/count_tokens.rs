@@ -9,7 +9,6 @@ use crate::{
         history::InputRatio,
         tokenizer::{Tokenizer, count},
     },
-    providers::TokenCounter,
 };
 
 /// Prompts that are counted a target.
@@ -24,9 +23,7 @@ pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<
             continue;
         }
         config::missing_keys(std::slice::from_ref(provider)).none_or(())?;
-        let settings = config::anthropic_settings(provider);
-        let counter = settings.and_then(|settings| TokenCounter::new(&settings).map_err(|e| e.to_string()));
-        let counter = counter.map_err(CliError::usage)?;
+        let counter = config::token_counter(provider).map_err(CliError::usage)?;
         let tokenizer = Tokenizer::of(experiment, target);
         let step = experiment.cases.len().div_ceil(COUNTED).max(1);
         let (mut real, mut counted) = (vec![], vec![]);

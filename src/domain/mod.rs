@@ -6,6 +6,7 @@
 mod answer_keeping;
 mod attempt;
 mod begun;
+mod call;
 mod case;
 mod error_class;
 mod event;
@@ -36,6 +37,7 @@ pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
+    call::{Bounds, HttpMethod, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
