@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 
 use super::{error::CliError, exit_status::ExitStatus, output};
 use crate::{
+    app::AppError,
     config::PriceTable,
     domain::{Case, ModelId, Rates},
     golden::{self, CaseDefaults},
@@ -202,7 +203,7 @@ impl ServeMockArgs {
 
     fn cases(&self) -> Result<Vec<Arc<Case>>, CliError> {
         let Some(path) = &self.golden else { return Ok(vec![]) };
-        Ok(golden::load(path, &CaseDefaults::default())?.cases)
+        Ok(golden::load(path, &CaseDefaults::default()).map_err(AppError::from)?.cases)
     }
 }
 

@@ -1,6 +1,6 @@
-//! An experiment by its name, for the commands that look over its runs.
+//! Experiments and their targets by the names that people give them.
 
-use super::error::CliError;
+use super::AppError;
 use crate::{
     domain::nearest,
     store::{RunRow, Store, StoreError},
@@ -13,7 +13,10 @@ const OFFERED: usize = 8;
 ///
 /// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
 /// the experiment of the latest run is meant.
-pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<RunRow>), CliError> {
+///
+/// # Errors
+/// There is no such experiment, several are meant, or the store cannot be read.
+pub fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<RunRow>), AppError> {
     let mut runs = store.list_runs()?;
     runs.reverse();
     let latest = runs.last().ok_or(StoreError::NoRuns)?;
@@ -25,7 +28,7 @@ pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Ve
     Ok((name, runs))
 }
 
-fn choose(text: &str, runs: &[RunRow]) -> Result<String, CliError> {
+fn choose(text: &str, runs: &[RunRow]) -> Result<String, AppError> {
     if runs.iter().any(|run| run.experiment == text) {
         return Ok(text.to_owned());
     }
@@ -44,14 +47,14 @@ fn choose(text: &str, runs: &[RunRow]) -> Result<String, CliError> {
     };
     match begins.as_slice() {
         [one] => Ok((*one).to_owned()),
-        [] => Err(CliError::Usage {
+        [] => Err(AppError::Usage {
             message: format!("no experiment is called `{text}`"),
             hint: Some(match nearest(text, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("this store has {}", listed(&names)),
             }),
         }),
-        several => Err(CliError::Usage {
+        several => Err(AppError::Usage {
             message: format!("several experiments begin with `{text}`"),
             hint: Some(format!("they are {}", listed(several))),
         }),
@@ -59,12 +62,15 @@ fn choose(text: &str, runs: &[RunRow]) -> Result<String, CliError> {
 }
 
 /// The targets to look at: `wanted` alone, or all that the latest of the runs has.
-pub(super) fn find_targets(
+///
+/// # Errors
+/// No run has such a target, or the store cannot be read.
+pub fn find_targets(
     store: &Store,
     experiment: &str,
     runs: &[RunRow],
     wanted: Option<&str>,
-) -> Result<Vec<String>, CliError> {
+) -> Result<Vec<String>, AppError> {
     let of = |run: &RunRow| -> Result<Vec<String>, StoreError> {
         Ok(store.targets(run.id)?.iter().map(|target| target.name.to_string()).collect())
     };
@@ -83,7 +89,7 @@ pub(super) fn find_targets(
         }
     }
     let near = nearest(wanted, known.iter().map(String::as_str));
-    Err(CliError::Usage {
+    Err(AppError::Usage {
         message: format!("no run of `{experiment}` has a target `{wanted}`"),
         hint: Some(match near {
             Some(near) => format!("did you mean `{near}`?"),

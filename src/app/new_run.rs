@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{error::CliError, experiment_arguments::Ready};
+use super::{AppError, Ready};
 use crate::{
     config::{Experiment, Frozen, stored_gates, stored_target},
     domain::{Case, CaseId, Fingerprint},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Makes the run's rows in the store.
-pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<CreatedRun, CliError> {
+pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<CreatedRun, AppError> {
     let settings = &ready.experiment.settings;
     let path = settings.golden.display().to_string();
     let name =
@@ -43,7 +43,7 @@ pub(super) fn store_run(
     store: &mut Store,
     experiment: &Experiment,
     golden: GoldenOrigin<'_>,
-) -> Result<CreatedRun, CliError> {
+) -> Result<CreatedRun, AppError> {
     let settings = &experiment.settings;
     let prices = experiment.targets.iter().map(|target| target.price.clone()).collect();
     let frozen = Frozen { settings: settings.clone(), prices }.to_stored();

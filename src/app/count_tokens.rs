@@ -1,0 +1,73 @@
+//! A few prompts counted by Claude's own endpoint correct the estimate of all.
+
+use super::{AppError, estimate::Estimating};
+use crate::{
+    config::{self, ProviderKind},
+    domain::TargetName,
+    estimate::{
+        history::InputRatio,
+        tokenizer::{Tokenizer, count},
+    },
+    providers::TokenCounter,
+};
+
+/// Prompts that are counted a target.
+const COUNTED: usize = 20;
+
+/// A target whose prompts were counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedTarget {
+    /// Its name.
+    pub target: TargetName,
+    /// Prompts that were counted.
+    pub prompts: usize,
+}
+
+impl Estimating<'_> {
+    /// Corrects the estimate of every Claude target by counts of its own prompts; these are sent.
+    ///
+    /// # Errors
+    /// A key is missing, or the provider does not count.
+    pub async fn count_tokens(&mut self) -> Result<Vec<CountedTarget>, AppError> {
+        let mut counted = vec![];
+        for place in 0..self.experiment.targets.len() {
+            let target = &self.experiment.targets[place];
+            let provider = &self.experiment.settings.providers[target.provider];
+            if provider.kind != ProviderKind::Anthropic {
+                continue;
+            }
+            config::missing_keys(std::slice::from_ref(provider)).none_or(())?;
+            let settings = config::anthropic_settings(provider);
+            let counter =
+                settings.and_then(|settings| TokenCounter::new(&settings).map_err(|e| e.to_string()));
+            let counter = counter.map_err(AppError::usage)?;
+            let (ratio, prompts) = self.ratio(&counter, place).await?;
+            counted.push(CountedTarget { target: self.experiment.targets[place].name.clone(), prompts });
+            self.history.targets[place].input_ratio = ratio;
+        }
+        Ok(counted)
+    }
+
+    /// Real over counted tokens of a sample of prompts, and how many those are.
+    async fn ratio(
+        &self,
+        counter: &TokenCounter,
+        place: usize,
+    ) -> Result<(Option<InputRatio>, usize), AppError> {
+        let experiment = &self.experiment;
+        let target = &experiment.targets[place];
+        let tokenizer = Tokenizer::of(experiment, target);
+        let step = experiment.cases.len().div_ceil(COUNTED).max(1);
+        let (mut real, mut counted) = (vec![], vec![]);
+        for case in (0..experiment.cases.len()).step_by(step) {
+            let request = experiment.request(place, case, 1);
+            let tokens = counter.count(&request).await.map_err(|rejection| {
+                let message = format!("the prompts of `{}` cannot be counted: {rejection}", target.name);
+                AppError::hinted(message, "leave out `--count-tokens`")
+            })?;
+            real.push(tokens as f64);
+            counted.push(count(tokenizer, &request.prompt) as f64);
+        }
+        Ok((InputRatio::of(&real, &counted), real.len()))
+    }
+}

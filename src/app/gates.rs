@@ -1,0 +1,45 @@
+//! A run judged by its own gates: those that need no other side.
+
+use super::AppError;
+use crate::{
+    compare::{GateResult, Side, Verdict, frozen_gates, judge_side},
+    domain::TargetName,
+    store::Store,
+};
+
+/// What the gates say of every target of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedRun {
+    /// The targets with gates to be judged by, and what each of them says.
+    pub targets: Vec<(TargetName, Vec<GateResult>)>,
+    /// Whether the run has several targets.
+    pub several: bool,
+}
+
+impl JudgedRun {
+    /// What all of them say together.
+    pub fn verdict(&self) -> Verdict {
+        Verdict::of(&self.targets.iter().flat_map(|(_, results)| results.clone()).collect::<Vec<_>>())
+    }
+}
+
+/// Judges a run by the gates that it was started with.
+///
+/// # Errors
+/// They are not gates as this version knows them, or the store cannot be read.
+pub fn judge(store: &Store, run: i64) -> Result<JudgedRun, AppError> {
+    let detail = store.run_detail(run)?;
+    let several = detail.targets.len() > 1;
+    let mut targets = vec![];
+    if detail.gates.is_none() {
+        return Ok(JudgedRun { targets, several });
+    }
+    for (position, target) in (0..).zip(&detail.targets) {
+        let side = Side::read(store, &detail, position)?;
+        let results = judge_side(&frozen_gates(&side)?, &side);
+        if !results.is_empty() {
+            targets.push((target.name.clone(), results));
+        }
+    }
+    Ok(JudgedRun { targets, several })
+}

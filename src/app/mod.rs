@@ -1,0 +1,49 @@
+//! What can be done with experiments, runs and stores, a use case a file: settled arguments in, data out,
+//! without a terminal.
+//!
+//! What sends requests is `async`: the runtime and the signal to stop are the caller's. What only reads is
+//! not. Results have the shapes that `--json` prints; how they read on a screen is decided in `report`.
+
+pub mod baseline;
+pub mod check;
+pub mod compare;
+pub mod compare_case;
+pub mod confirm;
+pub mod count_tokens;
+pub mod designs;
+mod early_stop;
+mod error;
+pub mod estimate;
+pub mod export;
+mod find_experiment;
+pub mod find_run;
+pub mod gain;
+pub mod gates;
+pub mod grade;
+pub mod history;
+mod new_run;
+pub mod pilot;
+mod ready;
+pub mod resume;
+pub mod run;
+pub mod runs;
+mod session;
+pub mod show;
+pub mod steer;
+pub mod store_life;
+#[cfg(test)]
+mod testing;
+mod thaw;
+
+pub use self::{
+    error::AppError,
+    ready::Ready,
+    session::{Listener, QueueWork, Session},
+};
+pub use crate::{
+    compare::{DEFAULT_BASELINE, Verdict},
+    config::{DEFAULT_STORE, Overrides, STORE_VARIABLE},
+    golden::{Filter, Selection},
+    runner::{RunSummary, Shutdown},
+    store::{Forget, Merged, RunDetail, Store},
+};
