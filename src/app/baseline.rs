@@ -34,3 +34,32 @@ pub fn set(store: Option<&Store>, text: &str, file: &Path) -> Result<WrittenBase
     fs::write(&beside, side.to_baseline()).and_then(|()| fs::rename(&beside, file)).map_err(unwritable)?;
     Ok(WrittenBaseline { label: side.label.clone(), cases: side.cases.len() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{
+        compare::{Wanted, compare},
+        testing::Stored,
+    };
+
+    #[test]
+    fn a_side_is_written_whole_and_can_be_compared_with() {
+        let stored = Stored::new();
+        let file = stored.beside("results/baseline.json");
+        let written = set(Some(&stored.open()), "latest:good", &file).unwrap();
+        assert_eq!((written.label.as_str(), written.cases), ("test-1:good", 8));
+        let sides = [file.display().to_string(), "latest:good".to_owned()];
+        let wanted = Wanted { sides: sides.to_vec(), ..Wanted::default() };
+        assert!(compare(Some(&stored.open()), &wanted).unwrap().comparisons()[0].flips.rows.is_empty());
+        assert!(!file.with_extension("json.tmp").exists());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_named() {
+        let stored = Stored::new();
+        let file = stored.experiment().join("baseline.json");
+        let error = set(Some(&stored.open()), "latest:good", &file).unwrap_err().to_string();
+        assert!(error.contains("cannot be written") && error.contains("baseline.json"), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::{AppError, Ready};
 use crate::{
     config::{self, CachedParts},
-    domain::{Cost, ModelId, Price, TargetName},
+    domain::{Cost, ModelId, Price, TargetName, TargetPos},
 };
 
 /// An experiment in which nothing is wrong.
@@ -58,7 +58,7 @@ pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
         name: target.name.clone(),
         model: target.settings.model.clone(),
         price: target.price.clone(),
-        cached: experiment.cached_parts(position),
+        cached: experiment.cached_parts(TargetPos::at(position)),
     });
     Ok(Checked {
         name: settings.name.clone(),
@@ -70,4 +70,23 @@ pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
         trials: experiment.trials(),
         max_cost: settings.max_cost,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn cases_examples_targets_and_trials_are_counted() {
+        let stored =
+            Stored::empty("max_cost_usd = 1\n[[price]]\nmodel = \"m-good\"\ninput_usd_per_mtok = 1\n");
+        assert!(Ready::read_and_try_examples(&stored.experiment(), &stored.overrides()).is_err());
+        let stored = Stored::empty("");
+        let ready = Ready::read_and_try_examples(&stored.experiment(), &stored.overrides()).unwrap();
+        let checked = check(&ready, true).unwrap();
+        assert_eq!((checked.name.as_str(), checked.golden_cases, checked.cases), ("test", 8, 8));
+        assert_eq!((checked.examples, checked.targets.len(), checked.trials), (16, 2, 32));
+        assert!(checked.targets[0].price.is_none() && checked.max_cost.is_none());
+    }
 }

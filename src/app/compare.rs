@@ -156,3 +156,47 @@ fn confirmed(store: Option<&Store>, sides: [&Side; 2]) -> Result<HashMap<CaseId,
         _ => Ok(HashMap::new()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    fn wanted(sides: &[&str]) -> Wanted {
+        Wanted { sides: sides.iter().map(ToString::to_string).collect(), ..Wanted::default() }
+    }
+
+    #[test]
+    fn two_targets_of_a_run_are_a_pair_with_answers_to_their_flips() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let compared = compare(Some(&store), &wanted(&["latest:good", "latest:poor"])).unwrap();
+        let comparison = compared.comparisons()[0];
+        assert!(comparison.difference.point < Some(0.0), "{:?}", comparison.difference);
+        assert_eq!(compared.verdict(), Verdict::NoGates);
+        let answers = compared.answers(Some(&store), 100).unwrap();
+        assert_eq!(answers[0].len(), comparison.flips.rows.len());
+        let json = serde_json::to_value(&compared.outcome).unwrap();
+        assert_eq!(json["sides"][1]["label"], "test-1:poor");
+    }
+
+    #[test]
+    fn more_sides_are_a_matrix_against_the_first() {
+        let stored = Stored::new();
+        stored.run();
+        let sides = ["test-1:good", "test-1:poor", "test-2:good"];
+        let compared = compare(Some(&stored.open()), &wanted(&sides)).unwrap();
+        assert!(matches!(compared.outcome, Outcome::Matrix(_)));
+        assert_eq!(compared.comparisons().len(), 2);
+    }
+
+    #[test]
+    fn sides_in_a_store_need_one_and_no_side_is_named_twice() {
+        assert!(need_store(&["baseline".to_owned(), "latest".to_owned()]));
+        assert!(!need_store(&["baseline".to_owned(), "old.json".to_owned()]));
+        assert!(find_sides(None, &["latest".to_owned()]).is_err());
+        let stored = Stored::new();
+        let error = compare(Some(&stored.open()), &wanted(&["latest:good", "test-1:good"])).unwrap_err();
+        assert!(error.to_string().starts_with("both sides are `test-1:good`"), "{error}");
+    }
+}

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::AppError;
 use crate::{
     compare::Side,
-    domain::{CaseId, Failure, Outcome, Score, Verdict, nearest},
+    domain::{CaseId, Failure, Outcome, Repeat, Score, Verdict, nearest},
     store::{Store, StoredTrial},
 };
 
@@ -43,7 +43,7 @@ pub struct CaseSide {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaseTrial {
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// How it ended.
     pub outcome: Outcome,
     /// What its graders said together.
@@ -107,5 +107,35 @@ fn case_trial(trial: StoredTrial, scores: Vec<Score>) -> CaseTrial {
         answer: record.answer,
         failure: record.failure,
         scores,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{compare::sides, testing::Stored};
+
+    #[test]
+    fn a_case_is_read_on_every_side() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let sides = sides(Some(&store), &["latest:good".to_owned(), "latest:poor".to_owned()]).unwrap();
+        let compared = compare_case(&store, &sides, &CaseId::from("c3")).unwrap();
+        assert_eq!(compared.question.as_deref(), Some("What is 3?"));
+        let trials: Vec<usize> = compared.sides.iter().map(|side| side.trials.len()).collect();
+        assert_eq!(trials, [2, 2]);
+        assert_eq!(compared.sides[0].measured, Some(2));
+        let json = serde_json::to_value(&compared).unwrap();
+        assert_eq!(json["sides"][0]["trials"][0]["repeat"], 1);
+        assert!(json.get("question").is_none());
+    }
+
+    #[test]
+    fn a_case_that_no_side_has_is_told_with_the_nearest() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let sides = sides(Some(&store), &["latest:good".to_owned()]).unwrap();
+        let error = compare_case(&store, &sides, &CaseId::from("c33")).unwrap_err().to_string();
+        assert!(error.starts_with("no side has a case `c33`\n  hint: did you mean"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ use crate::{
         ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh, read_sides,
     },
     config::{self, Experiment, Frozen, Gates},
-    domain::{Case, CaseId, Cost, RunId, RunStatus},
+    domain::{Case, CaseId, Cost, RunId, RunRow, RunStatus, TargetPos},
     stats::SplitMix64,
     store::{Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, RunDetail, Store, StoreError},
 };
@@ -56,7 +56,7 @@ pub struct Flips {
 #[derive(Debug)]
 struct Source {
     detail: RunDetail,
-    target: u32,
+    target: TargetPos,
 }
 
 /// How the flipped cases are asked again.
@@ -164,10 +164,14 @@ impl Flips {
         ConfirmationSides { a: of(&self.sources[0]), b: of(&self.sources[1]) }
     }
 
-    fn store_judged(&self, store: &mut Store, fresh_runs: [i64; 2]) -> Result<Vec<ConfirmedFlip>, AppError> {
+    fn store_judged(
+        &self,
+        store: &mut Store,
+        fresh_runs: [RunRow; 2],
+    ) -> Result<Vec<ConfirmedFlip>, AppError> {
         let mut counts: Vec<HashMap<CaseId, Count>> = vec![];
         for run in fresh_runs {
-            let side = Side::read(store, &store.run_detail(run)?, 0)?;
+            let side = Side::read(store, &store.run_detail(run)?, TargetPos(0))?;
             counts.push(side.cases.into_iter().map(|case| (case.id, case.count)).collect());
         }
         let count = |side: usize, id: &CaseId| counts[side].get(id).copied().unwrap_or_default();
@@ -239,7 +243,7 @@ fn again(
     draw: u64,
 ) -> Result<Experiment, AppError> {
     let Frozen { mut settings, prices } = frozen(&source.detail)?;
-    let at = source.target as usize;
+    let at = source.target.index();
     let target = settings.targets.swap_remove(at);
     if target.outputs.is_some() {
         return Err(AppError::hinted(
@@ -289,5 +293,53 @@ fn confirmed_case(flip: &ConfirmedFlip) -> ConfirmedCase {
         confirmed: flip.confirmed.as_str().to_owned(),
         p: flip.p,
         q: flip.q,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::{Stored, work};
+
+    fn flips(stored: &Stored) -> Flips {
+        let sides = ["test-1:good", "test-1:poor"].map(ToOwned::to_owned);
+        Flips::find(&stored.path(), &sides, false).unwrap()
+    }
+
+    #[test]
+    fn flipped_cases_are_asked_again_on_both_sides_and_judged_by_that_alone() {
+        let stored = Stored::new();
+        let flips = flips(&stored);
+        assert!(flips.count() > 0);
+        assert!(flips.judge().unwrap_err().to_string().contains("never asked again"));
+        let mut fresh = flips.ask_again(Asking { repeats: 6, max_cost: None }).unwrap();
+        assert_eq!(fresh.trials, 2 * 6 * flips.count() as u64);
+        assert_eq!(fresh.names.each_ref().map(RunId::as_str), ["test-confirm-1", "test-confirm-2"]);
+        let mut sessions = 0;
+        while let Some(session) = fresh.next_session(RunStatus::Complete).unwrap() {
+            assert_eq!(work(session).status, RunStatus::Complete);
+            sessions += 1;
+        }
+        assert_eq!(sessions, 2);
+        let confirmed = flips.judge().unwrap();
+        assert_eq!(confirmed.flips.len(), flips.count());
+        assert!(confirmed.flips.iter().all(|flip| flip.baseline.measured == 6));
+    }
+
+    #[test]
+    fn after_a_side_that_was_stopped_the_other_is_not_asked() {
+        let stored = Stored::new();
+        let mut fresh = flips(&stored).ask_again(Asking { repeats: 4, max_cost: None }).unwrap();
+        assert!(fresh.next_session(RunStatus::Budget).unwrap().is_none());
+    }
+
+    #[test]
+    fn sides_without_a_flip_have_nothing_to_judge() {
+        let stored = Stored::new();
+        stored.run();
+        let sides = ["test-1:good", "test-2:good"].map(ToOwned::to_owned);
+        let flips = Flips::find(&stored.path(), &sides, false).unwrap();
+        assert_eq!(flips.count(), 0);
+        assert_eq!(flips.judge().unwrap().flips, []);
     }
 }

@@ -3,7 +3,7 @@
 use super::{AppError, estimate::Estimating};
 use crate::{
     config::{self, ProviderKind},
-    domain::TargetName,
+    domain::{CasePos, Repeat, TargetName, TargetPos},
     estimate::{
         history::InputRatio,
         tokenizer::{Tokenizer, count},
@@ -30,20 +30,18 @@ impl Estimating<'_> {
     /// A key is missing, or the provider does not count.
     pub async fn count_tokens(&mut self) -> Result<Vec<CountedTarget>, AppError> {
         let mut counted = vec![];
-        for place in 0..self.experiment.targets.len() {
-            let target = &self.experiment.targets[place];
+        for place in (0..self.experiment.targets.len()).map(TargetPos::at) {
+            let target = &self.experiment.targets[place.index()];
             let provider = &self.experiment.settings.providers[target.provider];
             if provider.kind != ProviderKind::Anthropic {
                 continue;
             }
             config::missing_keys(std::slice::from_ref(provider)).none_or(())?;
-            let settings = config::anthropic_settings(provider);
-            let counter =
-                settings.and_then(|settings| TokenCounter::new(&settings).map_err(|e| e.to_string()));
-            let counter = counter.map_err(AppError::usage)?;
+            let counter = config::token_counter(provider).map_err(AppError::usage)?;
             let (ratio, prompts) = self.ratio(&counter, place).await?;
-            counted.push(CountedTarget { target: self.experiment.targets[place].name.clone(), prompts });
-            self.history.targets[place].input_ratio = ratio;
+            counted
+                .push(CountedTarget { target: self.experiment.targets[place.index()].name.clone(), prompts });
+            self.history.targets[place.index()].input_ratio = ratio;
         }
         Ok(counted)
     }
@@ -52,15 +50,15 @@ impl Estimating<'_> {
     async fn ratio(
         &self,
         counter: &TokenCounter,
-        place: usize,
+        place: TargetPos,
     ) -> Result<(Option<InputRatio>, usize), AppError> {
         let experiment = &self.experiment;
-        let target = &experiment.targets[place];
+        let target = &experiment.targets[place.index()];
         let tokenizer = Tokenizer::of(experiment, target);
         let step = experiment.cases.len().div_ceil(COUNTED).max(1);
         let (mut real, mut counted) = (vec![], vec![]);
         for case in (0..experiment.cases.len()).step_by(step) {
-            let request = experiment.request(place, case, 1);
+            let request = experiment.request(place, CasePos::at(case), Repeat::FIRST);
             let tokens = counter.count(&request).await.map_err(|rejection| {
                 let message = format!("the prompts of `{}` cannot be counted: {rejection}", target.name);
                 AppError::hinted(message, "leave out `--count-tokens`")
@@ -69,5 +67,19 @@ impl Estimating<'_> {
             counted.push(count(tokenizer, &request.prompt) as f64);
         }
         Ok((InputRatio::of(&real, &counted), real.len()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{designs::Wanted, testing::Stored};
+
+    #[tokio::test]
+    async fn targets_of_others_are_not_counted_and_nothing_is_sent() {
+        let stored = Stored::empty("");
+        let mut estimating = Estimating::new(stored.ready(), None, Wanted::default()).unwrap();
+        assert_eq!(estimating.count_tokens().await.unwrap(), []);
+        assert!(estimating.history.targets.iter().all(|target| target.input_ratio.is_none()));
     }
 }

@@ -6,7 +6,7 @@ use super::AppError;
 use crate::{
     compare::Side,
     config::{Experiment, StopGate, StopSettings},
-    domain::{CaseId, Fingerprint, Outcome, Verdict},
+    domain::{CaseId, Fingerprint, Outcome, RunRow, TargetPos, Verdict},
     runner::{
         TrialPlan,
         early_stop::{Baseline, EarlyStop, Rule, shuffled_clusters},
@@ -17,7 +17,7 @@ use crate::{
 /// The machine of a run that may stop early; `None` for any other.
 pub(super) fn of(
     store: &Store,
-    run: i64,
+    run: RunRow,
     experiment: &Experiment,
     plan: &TrialPlan,
 ) -> Result<Option<EarlyStop>, AppError> {
@@ -25,7 +25,7 @@ pub(super) fn of(
     let names = experiment.cases.iter().map(|planned| planned.case.cluster_or_id());
     let clusters = shuffled_clusters(names, experiment.settings.seed);
     let repeats = experiment.cases.iter().map(|planned| planned.repeats).collect();
-    let targets: Vec<u32> = (0..).zip(&experiment.targets).map(|(at, _)| at).collect();
+    let targets: Vec<TargetPos> = (0..experiment.targets.len()).map(TargetPos::at).collect();
     let rule = Rule { margin: stop.margin / 100.0, either_way: stop.gate == StopGate::Different };
     let baseline = baseline(store, run, experiment, stop)?;
     let mut machine = EarlyStop::new(&clusters, repeats, &targets, baseline, rule);
@@ -50,13 +50,13 @@ pub(super) fn of(
 /// Whether the baseline of an experiment that may stop early can be had, before a run is made.
 pub(super) fn check(store: &Store, experiment: &Experiment) -> Result<(), AppError> {
     let Some(stop) = &experiment.settings.stop else { return Ok(()) };
-    baseline(store, -1, experiment, stop).map(|_| ())
+    baseline(store, RunRow(-1), experiment, stop).map(|_| ())
 }
 
 /// A target of the experiment by that name, else an earlier run.
 fn baseline(
     store: &Store,
-    run: i64,
+    run: RunRow,
     experiment: &Experiment,
     stop: &StopSettings,
 ) -> Result<Baseline, AppError> {
@@ -68,7 +68,7 @@ fn baseline(
                 hint: Some("name another target or an earlier run".to_owned()),
             });
         }
-        return Ok(Baseline::Target(u32::try_from(own).expect("targets are few")));
+        return Ok(Baseline::Target(TargetPos::at(own)));
     }
     let past = store.find_run(&stop.against).map_err(|error| AppError::Usage {
         message: format!("`stop.against`: no target of the experiment, and {error}"),
@@ -79,7 +79,7 @@ fn baseline(
     }
     let detail = store.run_detail(past.id)?;
     let mut means = HashMap::new();
-    for (position, target) in (0_u32..).zip(&experiment.targets) {
+    for (position, target) in (0..).map(TargetPos).zip(&experiment.targets) {
         let same = detail.targets.iter().position(|then| then.name == target.name);
         let Some(then) = same.or((detail.targets.len() == 1).then_some(0)) else {
             return Err(AppError::hinted(
@@ -87,7 +87,7 @@ fn baseline(
                 "leave the target out, or name another run in `stop.against`",
             ));
         };
-        let side = Side::read(store, &detail, u32::try_from(then).expect("targets are few"))?;
+        let side = Side::read(store, &detail, TargetPos::at(then))?;
         let known: HashMap<(&CaseId, Fingerprint), f64> = side
             .cases
             .iter()
@@ -102,4 +102,41 @@ fn baseline(
         means.insert(position, experiment.cases.iter().map(of_case).collect());
     }
     Ok(Baseline::Past(means))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    fn stored(against: &str) -> Stored {
+        Stored::empty(&format!("[stop]\nagainst = \"{against}\"\nmargin = 2\n"))
+    }
+
+    #[test]
+    fn another_target_is_a_baseline_and_an_unknown_name_is_told() {
+        let good = stored("good");
+        let store = Store::open(good.path()).unwrap();
+        check(&store, &good.ready().experiment).unwrap();
+        let error = check(&store, &stored("nobody").ready().experiment).unwrap_err().to_string();
+        assert!(error.starts_with("`stop.against`: no target of the experiment, and "), "{error}");
+    }
+
+    #[test]
+    fn an_earlier_run_is_a_baseline_for_each_of_its_targets() {
+        let past = Stored::new();
+        let experiment = stored("test-1").ready().experiment;
+        let stop = experiment.settings.stop.clone().unwrap();
+        let found = baseline(&past.open(), RunRow(-1), &experiment, &stop).unwrap();
+        let Baseline::Past(means) = found else { panic!("an earlier run is no target") };
+        assert_eq!(means.len(), 2);
+        assert!(means[&TargetPos(0)].iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn an_experiment_that_does_not_stop_needs_no_baseline() {
+        let stored = Stored::empty("");
+        let store = Store::open(stored.path()).unwrap();
+        check(&store, &stored.ready().experiment).unwrap();
+    }
 }

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
+    domain::RunRow,
     estimate::{
         self, Estimate, History, Options, Spread, TargetEstimate, TargetHistory,
         design::{DesignRow, Prices},
@@ -118,7 +119,7 @@ impl<'a> Estimating<'a> {
 pub(super) fn at_start(
     store: &Store,
     experiment: &Experiment,
-    run: i64,
+    run: RunRow,
     pilot: bool,
 ) -> Result<Value, AppError> {
     let history = History::read(store, experiment, &[run])?;
@@ -184,4 +185,43 @@ fn gains(history: &History, estimate: &Estimate) -> Vec<Gain> {
         gain_of(&target.name, (spread.between, spread.within), estimate.cases as u64, repeats, undecided)
     };
     estimate.targets.iter().zip(&history.targets).filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn an_estimate_rests_on_earlier_runs_and_tells_the_designs_that_are_wanted() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let wanted = Wanted { grid: true, detect: Some(20.0), ..Wanted::default() };
+        let planned = Estimating::new(stored.ready(), Some(&store), wanted).unwrap().plan().unwrap();
+        assert_eq!(planned.estimate.targets[0].past_runs, ["test-1"]);
+        assert!(!planned.designs.grid.is_empty() && planned.designs.cheapest.is_some());
+        assert_eq!((planned.now.cases, planned.now.repeats), (8, 2));
+        let json = serde_json::to_value(&planned).unwrap();
+        assert_eq!(json["cases"], 8);
+        assert!(json["designs"]["grid"].is_array() && json.get("now").is_none());
+    }
+
+    #[test]
+    fn fewer_and_more_cases_can_be_estimated() {
+        let stored = Stored::empty("");
+        for cases in [4, 20] {
+            let wanted = Wanted { cases: Some(cases), ..Wanted::default() };
+            let planned = Estimating::new(stored.ready(), None, wanted).unwrap().plan().unwrap();
+            assert_eq!(planned.estimate.cases, cases as usize);
+        }
+    }
+
+    #[test]
+    fn a_store_that_is_not_there_has_no_earlier_runs() {
+        let stored = Stored::empty("");
+        let earlier = earlier_runs(&stored.path()).unwrap();
+        assert!(earlier.store.is_none() && earlier.passed_over.is_none());
+        stored.run();
+        assert!(earlier_runs(&stored.path()).unwrap().store.is_some());
+    }
 }

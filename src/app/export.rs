@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::{AppError, find_run::find_run};
 use crate::{
     domain::{
-        AnswerSource, CaseId, Cost, ErrorClass, Failure, FailureKind, Outcome, Retrieved, Score, TargetName,
-        Usage, UsageFlag, Verdict,
+        AnswerSource, CaseId, Cost, ErrorClass, Failure, FailureKind, Outcome, Repeat, Retrieved, Score,
+        TargetName, Usage, UsageFlag, Verdict,
     },
     store::{ExportedTrial, Store, StoreError},
 };
@@ -20,7 +20,7 @@ pub struct ExportLine<'a> {
     /// The target.
     pub target: &'a TargetName,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// How it ended.
     pub outcome: Outcome,
     /// The answer; `None` where only its hash was kept.
@@ -157,4 +157,49 @@ fn line(trial: &ExportedTrial) -> ExportLine<'_> {
 fn failure(failure: &Failure) -> ExportedFailure<'_> {
     let Failure { class, kind, status, message, .. } = failure;
     ExportedFailure { class: *class, kind: *kind, status: *status, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    fn lines(target: Option<&str>) -> Result<Vec<Value>, AppError> {
+        let stored = Stored::new();
+        let mut lines = vec![];
+        export::<AppError>(&stored.open(), "latest", target, |line| {
+            lines.push(serde_json::to_value(line).unwrap());
+            Ok(())
+        })?;
+        Ok(lines)
+    }
+
+    #[test]
+    fn every_trial_is_a_line_in_the_order_of_the_golden_set() {
+        let lines = lines(None).unwrap();
+        assert_eq!(lines.len(), 32);
+        assert_eq!(
+            (&lines[0]["id"], &lines[0]["target"], &lines[0]["repeat"]),
+            (&"c0".into(), &"good".into(), &1.into())
+        );
+        assert!(lines.iter().all(|line| line["output"].is_string() && line["outcome"] == "answered"));
+    }
+
+    #[test]
+    fn one_target_can_be_exported_and_an_unknown_one_is_told() {
+        assert_eq!(lines(Some("poor")).unwrap().len(), 16);
+        let error = lines(Some("best")).unwrap_err().to_string();
+        assert_eq!(error, "run `test-1` has no target `best`\n  hint: its targets are good, poor");
+    }
+
+    #[test]
+    fn the_first_error_of_the_caller_ends_it() {
+        let mut seen = 0;
+        let stored = Stored::new();
+        let ended = export::<AppError>(&stored.open(), "latest", None, |_| {
+            seen += 1;
+            Err(AppError::usage("enough"))
+        });
+        assert_eq!((ended.unwrap_err().to_string(), seen), ("enough".to_owned(), 1));
+    }
 }

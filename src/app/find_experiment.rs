@@ -3,7 +3,7 @@
 use super::AppError;
 use crate::{
     domain::nearest,
-    store::{RunRow, Store, StoreError},
+    store::{ListedRun, Store, StoreError},
 };
 
 /// How many experiments a message offers.
@@ -13,10 +13,7 @@ const OFFERED: usize = 8;
 ///
 /// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
 /// the experiment of the latest run is meant.
-///
-/// # Errors
-/// There is no such experiment, several are meant, or the store cannot be read.
-pub fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<RunRow>), AppError> {
+pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), AppError> {
     let mut runs = store.list_runs()?;
     runs.reverse();
     let latest = runs.last().ok_or(StoreError::NoRuns)?;
@@ -28,7 +25,7 @@ pub fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<RunRo
     Ok((name, runs))
 }
 
-fn choose(text: &str, runs: &[RunRow]) -> Result<String, AppError> {
+fn choose(text: &str, runs: &[ListedRun]) -> Result<String, AppError> {
     if runs.iter().any(|run| run.experiment == text) {
         return Ok(text.to_owned());
     }
@@ -62,16 +59,13 @@ fn choose(text: &str, runs: &[RunRow]) -> Result<String, AppError> {
 }
 
 /// The targets to look at: `wanted` alone, or all that the latest of the runs has.
-///
-/// # Errors
-/// No run has such a target, or the store cannot be read.
-pub fn find_targets(
+pub(super) fn find_targets(
     store: &Store,
     experiment: &str,
-    runs: &[RunRow],
+    runs: &[ListedRun],
     wanted: Option<&str>,
 ) -> Result<Vec<String>, AppError> {
-    let of = |run: &RunRow| -> Result<Vec<String>, StoreError> {
+    let of = |run: &ListedRun| -> Result<Vec<String>, StoreError> {
         Ok(store.targets(run.id)?.iter().map(|target| target.name.to_string()).collect())
     };
     let Some(wanted) = wanted else {
@@ -96,4 +90,32 @@ pub fn find_targets(
             None => format!("its targets are `{}`", known.join("`, `")),
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn an_experiment_is_found_by_its_name_its_beginning_and_one_of_its_runs() {
+        let stored = Stored::new();
+        for text in [None, Some("test"), Some("te"), Some("test-1")] {
+            let (name, runs) = find_runs(&stored.open(), text).unwrap();
+            assert_eq!((name.as_str(), runs.len()), ("test", 1), "{text:?}");
+        }
+        let error = find_runs(&stored.open(), Some("tset")).unwrap_err().to_string();
+        assert_eq!(error, "no experiment is called `tset`\n  hint: did you mean `test`?");
+    }
+
+    #[test]
+    fn the_targets_are_those_of_the_latest_run_unless_one_is_named() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let (name, runs) = find_runs(&store, None).unwrap();
+        assert_eq!(find_targets(&store, &name, &runs, None).unwrap(), ["good", "poor"]);
+        assert_eq!(find_targets(&store, &name, &runs, Some("poor")).unwrap(), ["poor"]);
+        let error = find_targets(&store, &name, &runs, Some("god")).unwrap_err().to_string();
+        assert_eq!(error, "no run of `test` has a target `god`\n  hint: did you mean `good`?");
+    }
 }

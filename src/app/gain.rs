@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::AppError;
 use crate::{
     compare::Side,
+    domain::TargetPos,
     estimate::{
         held::{self, HeldRun},
         repeats::{RepeatGain, repeat_gain},
@@ -52,7 +53,7 @@ pub(super) fn gain_of(
 pub fn account(store: &Store, detail: &RunDetail) -> Result<Account, AppError> {
     let held = held::held(store, &detail.row)?;
     let mut gains = vec![];
-    for (position, _) in (0..).zip(&detail.targets) {
+    for position in (0..detail.targets.len()).map(TargetPos::at) {
         gains.extend(gain_of_side(&Side::read(store, detail, position)?));
     }
     Ok(Account { held, gains })
@@ -74,4 +75,22 @@ fn gain_of_side(side: &Side) -> Option<Gain> {
     let components = components.filter(|_| repeats > 1)?;
     let variances = (components.between.ok()?, components.within.ok()?);
     gain_of(&side.target, variances, components.n as u64, repeats, undecided)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{find_run::find_run, testing::Stored};
+
+    #[test]
+    fn a_run_with_repeats_is_accounted_for_target_by_target() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let account = account(&store, &find_run(&store, "latest").unwrap()).unwrap();
+        assert_eq!(account.held.unwrap().targets.len(), 2);
+        for gain in &account.gains {
+            assert!(["good", "poor"].contains(&gain.target.as_str()));
+            assert!(gain.undecided_cases.iter().all(|case| case.starts_with('c')));
+        }
+    }
 }

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
+    domain::RunRow,
     runner::{Graded, Ungraded},
     store::{Store, StoreError, StoreWriter, ToGrade, Write},
 };
@@ -22,7 +23,7 @@ const BATCH: usize = 4_096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Regraded {
     /// The run's row.
-    pub run: i64,
+    pub run: RunRow,
     /// Answers that were graded.
     pub answers: u64,
 }
@@ -42,7 +43,7 @@ pub fn grade(path: &Path, text: &str) -> Result<Regraded, AppError> {
 /// Grades the stored answers of a run and stores their scores; how many.
 pub(super) fn grade_stored(
     mut store: Store,
-    run: i64,
+    run: RunRow,
     experiment: &Experiment,
     which: ToGrade,
 ) -> Result<u64, AppError> {
@@ -53,7 +54,7 @@ pub(super) fn grade_stored(
     let mut batch = Vec::with_capacity(BATCH);
     reader.for_each_to_grade::<StoreError>(run, which, |key, outcome, answer| {
         if outcome.is_graded(answer) {
-            let case = experiment.cases[key.case as usize].clone();
+            let case = experiment.cases[key.case.index()].clone();
             batch.push(Ungraded {
                 key,
                 answer: answer.to_owned(),
@@ -80,4 +81,28 @@ fn store_scores(writer: &StoreWriter, batch: &mut Vec<Ungraded>) -> Result<(), S
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn every_answer_is_graded_again_and_says_the_same() {
+        let stored = Stored::new();
+        let verdicts = || {
+            let store = stored.open();
+            let detail = find_run(&store, "latest").unwrap();
+            crate::app::show::failures(&store, &detail).unwrap().failures
+        };
+        let before = verdicts();
+        assert_eq!(grade(&stored.path(), "test-1").unwrap().answers, 32);
+        assert_eq!(verdicts(), before);
+    }
+
+    #[test]
+    fn a_run_that_is_not_there_is_not_graded() {
+        assert!(grade(&Stored::new().path(), "test-9").is_err());
+    }
 }

@@ -60,3 +60,32 @@ pub fn flaky(store: &Store, look: &Look) -> Result<FlakyLedger, AppError> {
     }
     Ok(FlakyLedger { schema_version: SCHEMA_VERSION, experiment, targets })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn a_trend_tells_each_target_over_its_last_runs() {
+        let stored = Stored::new();
+        stored.run();
+        let trend = trend(&stored.open(), &Look::default(), 1).unwrap();
+        assert_eq!((trend.experiment.as_str(), trend.targets.len()), ("test", 2));
+        assert_eq!(trend.targets[0].runs.len(), 1);
+        let look = Look { target: Some("poor".to_owned()), ..Look::default() };
+        let trend = self::trend(&stored.open(), &look, 30).unwrap();
+        assert_eq!((trend.targets.len(), trend.targets[0].runs.len()), (1, 2));
+        assert_eq!(trend.targets[0].runs[1].changed, []);
+    }
+
+    #[test]
+    fn a_ledger_adds_the_runs_up() {
+        let stored = Stored::new();
+        stored.run();
+        let ledger = flaky(&stored.open(), &Look::default()).unwrap();
+        assert_eq!((ledger.experiment.as_str(), ledger.targets.len()), ("test", 2));
+        let unknown = Look { experiment: Some("other".to_owned()), ..Look::default() };
+        assert!(flaky(&stored.open(), &unknown).is_err());
+    }
+}

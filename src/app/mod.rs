@@ -3,6 +3,26 @@
 //!
 //! What sends requests is `async`: the runtime and the signal to stop are the caller's. What only reads is
 //! not. Results have the shapes that `--json` prints; how they read on a screen is decided in `report`.
+//!
+//! ```no_run
+//! use caseload::app::{AppError, Overrides, Ready, Shutdown, Store, history, run};
+//! use tokio::sync::watch;
+//!
+//! # async fn example() -> Result<(), AppError> {
+//! let ready = Ready::read("config/demo.toml".as_ref(), &Overrides::default())?;
+//! let store = ready.store.clone();
+//! let session = run::begin(ready)?;
+//! let (_stop, shutdown) = watch::channel(Shutdown::No);
+//! let summary = session.work(Box::new(|event| println!("{event:?}")), shutdown).await?;
+//! println!("{} trials ended, {} are still to do", summary.ended, summary.pending);
+//!
+//! let trend = history::trend(&Store::open_read_only(&store)?, &history::Look::default(), 30)?;
+//! for target in &trend.targets {
+//!     println!("{}: {:?}", target.target, target.runs.last().map(|run| run.pass_rate));
+//! }
+//! # Ok(())
+//! # }
+//! ```
 
 pub mod baseline;
 pub mod check;

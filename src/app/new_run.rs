@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{AppError, Ready};
 use crate::{
     config::{Experiment, Frozen, stored_gates, stored_target},
-    domain::{Case, CaseId, Fingerprint},
+    domain::{Case, CaseId, CasePos, Fingerprint},
     grading,
     store::{CreatedRun, NewGrader, NewRun, NewTarget, Store},
 };
@@ -60,8 +60,9 @@ pub(super) fn store_run(
     let prices: Vec<_> = experiment.targets.iter().filter_map(|target| target.price.clone()).collect();
     let gates = (!settings.gates.is_empty()).then(|| stored_gates(&settings.gates));
     let graders = graders_of(golden.selected);
-    let places: HashMap<&CaseId, u32> = golden.selected.iter().map(|case| &case.id).zip(0..).collect();
-    let golden_positions: Vec<u32> =
+    let places: HashMap<&CaseId, CasePos> =
+        golden.selected.iter().map(|case| &case.id).zip((0..).map(CasePos)).collect();
+    let golden_positions: Vec<CasePos> =
         experiment.cases.iter().map(|planned| places[&planned.case.id]).collect();
     let new = NewRun {
         experiment: &settings.name,
@@ -100,4 +101,22 @@ fn graders_of(cases: &[Arc<Case>]) -> Vec<NewGrader> {
         });
     }
     graders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn a_run_is_stored_with_all_that_it_will_need() {
+        let stored = Stored::empty("");
+        let ready = stored.ready();
+        let mut store = Store::open(&ready.store).unwrap();
+        let created = create_run(&mut store, &ready).unwrap();
+        let detail = store.run_detail(created.id).unwrap();
+        assert_eq!((created.name.as_str(), detail.golden_path.ends_with("golden.jsonl")), ("test-1", true));
+        assert_eq!(Frozen::of_stored(&detail.config).unwrap().settings, ready.experiment.settings);
+        assert_eq!((detail.targets.len(), detail.graders.len(), detail.gates), (2, 1, None));
+    }
 }

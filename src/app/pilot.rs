@@ -5,6 +5,7 @@ use std::path::Path;
 use super::{AppError, Ready, Session, early_stop, estimate, new_run::create_run};
 use crate::{
     config::{self, Overrides},
+    domain::{CasePos, Repeat, TargetPos},
     estimate::sample::stratified_sample,
     runner::RunSummary,
     store::Store,
@@ -54,14 +55,14 @@ pub fn begin(file: &Path, overrides: &Overrides, cases: usize) -> Result<Pilot, 
 
 /// Leaves all but the first repeats of the cases at the positions of `sample` to a resume.
 fn leave_for_later(session: &mut Session, sample: &[usize], repeats: Option<u32>) {
-    let targets = u32::try_from(session.experiment.targets.len()).expect("targets are few");
+    let targets = session.experiment.targets.len();
     let mut in_sample = sample.iter().copied().peekable();
     for (at, planned) in session.experiment.cases.iter().enumerate() {
         let is_asked = in_sample.next_if_eq(&at).is_some();
         let first_later = if is_asked { repeats.unwrap_or(planned.repeats) + 1 } else { 1 };
-        let case = u32::try_from(at).expect("a run has fewer than 2^32 cases");
-        for target in 0..targets {
-            for repeat in first_later..=planned.repeats {
+        let case = CasePos::at(at);
+        for target in (0..targets).map(TargetPos::at) {
+            for repeat in (first_later..=planned.repeats).map(Repeat) {
                 session.plan.leave_for_later(target, case, repeat);
             }
         }
@@ -71,4 +72,35 @@ fn leave_for_later(session: &mut Session, sample: &[usize], repeats: Option<u32>
 /// Whether a pilot that ended so did all it was to do: what is left `later` on purpose is not missing.
 pub fn is_done(summary: &RunSummary, later: u64) -> bool {
     summary.stops.is_empty() && summary.failed == 0 && summary.pending == later
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{
+        resume::{self, Resumed},
+        testing::{Stored, work},
+    };
+
+    #[test]
+    fn a_pilot_asks_a_sample_and_a_resume_the_rest() {
+        let stored = Stored::empty("");
+        let Pilot { session, later } = begin(&stored.experiment(), &stored.overrides(), 3).unwrap();
+        assert_eq!(later, 5 * 2 * 2);
+        let summary = work(session);
+        assert_eq!((summary.ended, summary.pending), (3 * 2 * 2, later));
+        assert!(is_done(&summary, later) && !is_done(&summary, 0));
+        let Resumed::Session(rest) = resume::begin(&stored.path(), "latest", false).unwrap() else {
+            panic!("the rest is to do")
+        };
+        assert_eq!(work(*rest).ended, later);
+    }
+
+    #[test]
+    fn its_repeats_are_its_own() {
+        let stored = Stored::empty("");
+        let overrides = Overrides { repeats: Some(1), ..stored.overrides() };
+        let Pilot { session, later } = begin(&stored.experiment(), &overrides, 3).unwrap();
+        assert_eq!((work(session).ended, later), (3 * 2, 32 - 6));
+    }
 }

@@ -87,3 +87,49 @@ fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>
     }
     Ok(cases)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{app::testing::Stored, domain::Shard};
+
+    #[test]
+    fn an_experiment_is_read_with_its_golden_set() {
+        let stored = Stored::empty("");
+        let ready = stored.ready();
+        assert_eq!((ready.golden.cases.len(), ready.selected.len()), (8, 8));
+        assert_eq!((ready.experiment.targets.len(), ready.store), (2, stored.path()));
+    }
+
+    #[test]
+    fn every_fault_is_told_at_once() {
+        let stored = Stored::empty("repeat = 3\nrepeats_ = 1\n");
+        let Err(AppError::Faults(faults)) = Ready::read(&stored.experiment(), &stored.overrides()) else {
+            panic!("unknown keys are faults")
+        };
+        assert_eq!(faults.0.len(), 2, "{faults}");
+    }
+
+    #[test]
+    fn a_shard_asks_its_clusters_and_knows_the_whole() {
+        let stored = Stored::empty("");
+        let part = |number| {
+            let overrides = Overrides { shard: Shard::new(number, 2), ..stored.overrides() };
+            Ready::read(&stored.experiment(), &overrides).unwrap()
+        };
+        let parts = [part(1), part(2)];
+        assert_eq!(parts[0].experiment.cases.len() + parts[1].experiment.cases.len(), 8);
+        assert_eq!(parts[0].whole().unwrap().unwrap().cases.len(), 8);
+        assert!(stored.ready().whole().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_shard_without_a_cluster_is_told() {
+        let stored = Stored::empty("");
+        let empty = (1..=64).find_map(|number| {
+            let overrides = Overrides { shard: Shard::new(number, 64), ..stored.overrides() };
+            Ready::read(&stored.experiment(), &overrides).err()
+        });
+        assert!(empty.unwrap().to_string().contains("holds no cluster of the selection"));
+    }
+}

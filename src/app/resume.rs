@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config,
-    domain::{Cost, ErrorClass, Outcome, RunStatus},
+    domain::{Cost, ErrorClass, Outcome, Repeat, RunRow, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -23,7 +23,7 @@ pub enum Resumed {
     /// Every trial has ended.
     Finished {
         /// The run's row.
-        run: i64,
+        run: RunRow,
         /// Where it stands.
         status: RunStatus,
     },
@@ -67,8 +67,8 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
     let mut spent = store.spent(run)?;
     // What may have been billed at a cost nobody told counts at its worst, as it did then.
     for (target, case, attempts) in store.unpriced_attempts(run)? {
-        let prompt = experiment.request(target as usize, case as usize, 1).prompt;
-        let worst = experiment.targets[target as usize].worst_case(&prompt).unwrap_or(Cost::ZERO);
+        let prompt = experiment.request(target, case, Repeat::FIRST).prompt;
+        let worst = experiment.targets[target.index()].worst_case(&prompt).unwrap_or(Cost::ZERO);
         spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
     }
     let name = detail.row.name;
@@ -106,5 +106,58 @@ fn asks_again(done: &DoneTrial, own_failures: bool) -> bool {
         Outcome::Cancelled => true,
         Outcome::Failed => own_failures || done.failure_class != Some(ErrorClass::ThisTrial),
         Outcome::Answered | Outcome::Truncated | Outcome::Refused | Outcome::Filtered => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::{
+            run,
+            testing::{Stored, work},
+        },
+        domain::{CasePos, TargetPos, TrialKey},
+    };
+
+    #[test]
+    fn a_run_that_is_done_has_nothing_to_ask() {
+        let stored = Stored::new();
+        assert_eq!(unfinished(&stored.path(), "test").unwrap(), None);
+        let resumed = begin(&stored.path(), "latest", false).unwrap();
+        assert!(matches!(resumed, Resumed::Finished { status: RunStatus::Complete, .. }));
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_was_asked_is_gone_on_with_whole() {
+        let stored = Stored::empty("");
+        run::begin(stored.ready()).unwrap().give_up().unwrap();
+        assert_eq!(unfinished(&stored.path(), "test").unwrap().as_deref(), Some("test-1"));
+        let Resumed::Session(session) = begin(&stored.path(), "latest", false).unwrap() else {
+            panic!("everything is to do")
+        };
+        assert_eq!(work(*session).ended, 32);
+    }
+
+    #[test]
+    fn failures_of_a_trials_own_are_asked_again_only_where_that_is_wanted() {
+        let done = |outcome, failure_class| DoneTrial {
+            key: TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat::FIRST },
+            outcome,
+            failure_class,
+            attempts: 1,
+            gradable: false,
+            has_verdict: false,
+        };
+        let own = done(Outcome::Failed, Some(ErrorClass::ThisTrial));
+        assert!(!asks_again(&own, false) && asks_again(&own, true));
+        assert!(asks_again(&done(Outcome::Failed, Some(ErrorClass::Retry)), false));
+        assert!(asks_again(&done(Outcome::Cancelled, None), false));
+        assert!(!asks_again(&done(Outcome::Refused, None), true));
+    }
+
+    #[test]
+    fn a_store_that_is_not_there_has_no_unfinished_run() {
+        assert_eq!(unfinished(&Stored::empty("").path(), "test").unwrap(), None);
     }
 }

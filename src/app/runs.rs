@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{AppError, find_run::open_to_write};
 use crate::{
     domain::{Fingerprint, RunId, RunStatus, UnixMillis},
-    store::{RunRow, Store},
+    store::{ListedRun, Store},
 };
 
 /// The version of the JSON shape.
@@ -19,12 +19,12 @@ pub struct RunList {
     /// The version of this shape.
     pub schema_version: u32,
     /// One entry a run.
-    pub runs: Vec<ListedRun>,
+    pub runs: Vec<RunLine>,
 }
 
 /// What a list shows of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ListedRun {
+pub struct RunLine {
     /// Its name.
     pub id: RunId,
     /// The experiment it belongs to.
@@ -66,9 +66,9 @@ pub fn list(store: &Store) -> Result<RunList, AppError> {
     Ok(RunList { schema_version: SCHEMA_VERSION, runs })
 }
 
-fn listed(store: &Store, run: RunRow) -> Result<ListedRun, AppError> {
+fn listed(store: &Store, run: ListedRun) -> Result<RunLine, AppError> {
     let died = run.status == RunStatus::Running && !store.is_worked_on(run.id)?;
-    Ok(ListedRun {
+    Ok(RunLine {
         id: run.name,
         name: run.experiment,
         status: if died { RunStatus::Interrupted } else { run.status }.as_str(),
@@ -123,8 +123,8 @@ pub fn delete<E: From<AppError>>(
 }
 
 /// All are found before any goes: `latest latest~1` means the last two.
-fn named(store: &Store, texts: &[String]) -> Result<Vec<RunRow>, AppError> {
-    let mut chosen: Vec<RunRow> = vec![];
+fn named(store: &Store, texts: &[String]) -> Result<Vec<ListedRun>, AppError> {
+    let mut chosen: Vec<ListedRun> = vec![];
     for text in texts {
         let row = store.find_run(text)?;
         if chosen.iter().all(|known| known.id != row.id) {
@@ -134,7 +134,7 @@ fn named(store: &Store, texts: &[String]) -> Result<Vec<RunRow>, AppError> {
     Ok(chosen)
 }
 
-fn all_but(store: &Store, last: u32, per_name: bool) -> Result<Vec<RunRow>, AppError> {
+fn all_but(store: &Store, last: u32, per_name: bool) -> Result<Vec<ListedRun>, AppError> {
     let mut kept: HashMap<String, u32> = HashMap::new();
     let mut going = vec![];
     for run in store.list_runs()? {
@@ -148,4 +148,60 @@ fn all_but(store: &Store, last: u32, per_name: bool) -> Result<Vec<RunRow>, AppE
         }
     }
     Ok(going)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{run, testing::Stored};
+
+    fn two_runs() -> Stored {
+        let stored = Stored::new();
+        stored.run();
+        stored
+    }
+
+    fn gone(stored: &Stored, going: &Going, dry_run: bool) -> Vec<String> {
+        let mut gone = vec![];
+        delete::<AppError>(&stored.path(), going, dry_run, |run| {
+            gone.push(run.to_string());
+            Ok(())
+        })
+        .unwrap();
+        gone
+    }
+
+    #[test]
+    fn runs_are_listed_the_latest_first() {
+        let list = list(&two_runs().open()).unwrap();
+        let names: Vec<&str> = list.runs.iter().map(|run| run.id.as_str()).collect();
+        assert_eq!((names, list.runs[0].status), (vec!["test-2", "test-1"], "complete"));
+        let json = serde_json::to_value(&list).unwrap();
+        assert_eq!(json["runs"][0]["name"], "test");
+        assert!(json["runs"][0]["created_at"].as_str().unwrap().ends_with('Z'));
+    }
+
+    #[test]
+    fn a_run_whose_process_died_is_interrupted() {
+        let stored = Stored::empty("");
+        run::begin(stored.ready()).unwrap().give_up().unwrap();
+        assert_eq!(list(&stored.open()).unwrap().runs[0].status, "interrupted");
+    }
+
+    #[test]
+    fn runs_that_are_named_go_each_once_and_a_dry_run_only_tells() {
+        let stored = two_runs();
+        let both = Going::Named(vec!["latest".to_owned(), "test-2".to_owned(), "latest~1".to_owned()]);
+        assert_eq!(gone(&stored, &both, true), ["test-2", "test-1"]);
+        assert_eq!(list(&stored.open()).unwrap().runs.len(), 2);
+        assert_eq!(gone(&stored, &both, false), ["test-2", "test-1"]);
+        assert_eq!(list(&stored.open()).unwrap().runs, []);
+    }
+
+    #[test]
+    fn all_but_the_latest_go() {
+        let stored = two_runs();
+        assert_eq!(gone(&stored, &Going::AllBut { last: 1, per_name: true }, false), ["test-1"]);
+        assert_eq!(gone(&stored, &Going::AllBut { last: 1, per_name: false }, false), [""; 0]);
+    }
 }

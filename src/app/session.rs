@@ -11,7 +11,7 @@ use tokio::{
 use super::{AppError, Ready, early_stop, new_run::create_run};
 use crate::{
     config::{self, Experiment},
-    domain::{Cost, ProviderName, RunEvent, RunId, TrialKey},
+    domain::{Cost, ProviderName, RunEvent, RunId, RunRow, TargetPos, TrialKey},
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
     store::{CreatedRun, RunClaim, Store, StoreWriter},
 };
@@ -19,10 +19,11 @@ use crate::{
 /// Who is told what happens in a run.
 pub type Listener = Box<dyn FnMut(&RunEvent) + Send>;
 
-/// A run that is ready to be worked on. Nobody else works on it as long as this lives.
+/// A run that is ready to be worked on. Nobody else can work on it before it was [worked on](Self::work)
+/// or [given up](Self::give_up), or this process ends.
 #[derive(Debug)]
 pub struct Session {
-    pub(super) run: i64,
+    pub(super) run: RunRow,
     pub(super) name: RunId,
     pub(super) claim: RunClaim,
     pub(super) experiment: Experiment,
@@ -72,7 +73,7 @@ impl Session {
     }
 
     /// The run's row.
-    pub fn run(&self) -> i64 {
+    pub fn run(&self) -> RunRow {
         self.run
     }
 
@@ -91,13 +92,22 @@ impl Session {
         let experiment = &self.experiment;
         let per_target: u64 = experiment.cases.iter().map(|planned| u64::from(planned.repeats)).sum();
         let work = |(at, provider): (usize, &config::ProviderSettings)| {
-            let own = (0..).zip(&experiment.targets).filter(|(_, target)| target.provider == at);
-            let targets: Vec<u32> = own.map(|(position, _)| position).collect();
+            let own =
+                (0..).map(TargetPos).zip(&experiment.targets).filter(|(_, target)| target.provider == at);
+            let targets: Vec<TargetPos> = own.map(|(position, _)| position).collect();
             let total = per_target * targets.len() as u64;
             let done = total - self.plan.pending_of(&targets);
             QueueWork { provider: provider.name.clone(), total, done }
         };
         experiment.settings.providers.iter().enumerate().map(work).collect()
+    }
+
+    /// Leaves the run as it is, to be resumed.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn give_up(self) -> Result<(), AppError> {
+        Ok(self.store.give_back(self.claim)?)
     }
 
     /// Works on the run until it is done or must stop. What happens is told to `listener`, and all of it
@@ -156,4 +166,45 @@ fn listen(mut listener: Listener, mut events: mpsc::UnboundedReceiver<RunEvent>)
             batch.drain(..).for_each(|event| listener(&event));
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use tokio::runtime::Runtime;
+
+    use super::*;
+    use crate::{
+        app::{run, testing::Stored},
+        domain::RunStatus,
+    };
+
+    #[test]
+    fn what_happens_is_told_and_all_of_it_before_the_end() {
+        let stored = Stored::empty("");
+        let session = run::begin(stored.ready()).unwrap();
+        let work = QueueWork { provider: "simulator".into(), total: 32, done: 0 };
+        assert_eq!(session.queues(), [work]);
+        assert_eq!(session.store_path(), stored.path());
+        let ended = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&ended);
+        let listener: Listener = Box::new(move |event| {
+            counted.fetch_add(u64::from(matches!(event, RunEvent::Ended { .. })), Ordering::Relaxed);
+        });
+        let (_stop, shutdown) = watch::channel(Shutdown::No);
+        let summary = Runtime::new().unwrap().block_on(session.work(listener, shutdown)).unwrap();
+        assert_eq!((summary.ended, ended.load(Ordering::Relaxed)), (32, 32));
+    }
+
+    #[test]
+    fn a_session_that_is_to_stop_starts_nothing_and_can_be_resumed() {
+        let stored = Stored::empty("");
+        let session = run::begin(stored.ready()).unwrap();
+        let (stop, shutdown) = watch::channel(Shutdown::No);
+        stop.send(Shutdown::Drain).unwrap();
+        let summary = Runtime::new().unwrap().block_on(session.work(Box::new(|_| ()), shutdown)).unwrap();
+        assert_eq!(summary.status, RunStatus::Interrupted);
+        assert!(summary.pending > 0);
+    }
 }

@@ -7,7 +7,7 @@ use super::AppError;
 use crate::{
     domain::{
         AnswerSource, Attempt, AttemptEnd, CaseId, Cost, ErrorClass, Failure, FailureKind, Input, Outcome,
-        PassIf, Retrieved, RunId, Score, TargetName, Usage, Verdict, nearest,
+        PassIf, Repeat, Retrieved, RunId, Score, TargetName, Usage, Verdict, nearest,
     },
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
@@ -34,7 +34,7 @@ pub struct FailedTrial {
     /// Its case.
     pub case: CaseId,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The verdict, or the outcome where there is none.
     pub what: &'static str,
     /// Why: the graders' reasons, or the provider's words.
@@ -103,7 +103,7 @@ pub struct ShownTrial {
     /// Its target.
     pub target: TargetName,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// How it ended.
     pub outcome: Outcome,
     /// Where its answer came from.
@@ -172,7 +172,7 @@ pub fn case(store: &Store, detail: &RunDetail, id: &CaseId) -> Result<ShownCase,
     for trial in store.trials_of_case(run, case.position)? {
         let scores = store.scores(trial.record.key)?;
         let attempts = store.attempts(trial.record.key)?;
-        let target = detail.targets[trial.record.key.target as usize].name.clone();
+        let target = detail.targets[trial.record.key.target.index()].name.clone();
         trials.push(shown_trial(target, trial, scores, attempts));
     }
     Ok(ShownCase {
@@ -244,4 +244,36 @@ fn unknown_case(store: &Store, detail: &RunDetail, id: &CaseId) -> Result<AppErr
         message: format!("run `{}` has no case `{id}`", detail.row.name),
         hint: near.map(|near| format!("did you mean `{near}`?")),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{find_run::find_run, testing::Stored};
+
+    #[test]
+    fn failures_tell_what_was_wrong_and_why() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let detail = find_run(&store, "latest").unwrap();
+        let failures = failures(&store, &detail).unwrap();
+        let poor = failures.failures.iter().find(|failed| failed.target.as_str() == "poor").unwrap();
+        assert_eq!(poor.what, "fail");
+        assert!(poor.why.starts_with("exact: "), "{}", poor.why);
+        assert_eq!(serde_json::to_value(&failures).unwrap()["run"], "test-1");
+    }
+
+    #[test]
+    fn a_case_is_shown_with_its_answers_scores_and_attempts() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let detail = find_run(&store, "latest").unwrap();
+        let shown = case(&store, &detail, &CaseId::from("c2")).unwrap();
+        assert_eq!((shown.cluster.as_str(), shown.trials.len()), ("k1", 4));
+        assert!(shown.trials.iter().all(|trial| trial.attempts.len() == 1 && trial.scores.len() == 1));
+        let json = serde_json::to_value(&shown).unwrap();
+        assert!(json.get("cluster").is_none() && json["trials"][0]["answer"].is_string());
+        let error = case(&store, &detail, &CaseId::from("c22")).unwrap_err().to_string();
+        assert!(error.starts_with("run `test-1` has no case `c22`\n  hint: did you mean"), "{error}");
+    }
 }

@@ -94,3 +94,32 @@ fn chosen(detail: &RunDetail, named: &[String]) -> Result<Vec<ProviderName>, App
         |provider: &ProviderName| named.is_empty() || named.iter().any(|name| name == provider.as_str());
     Ok(all.into_iter().filter(is_meant).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::{run, testing::Stored};
+
+    fn pause(control: QueueControl) -> QueueControl {
+        QueueControl { paused: true, ..control }
+    }
+
+    #[test]
+    fn a_running_run_is_steered_queue_by_queue() {
+        let stored = Stored::empty("");
+        let session = run::begin(stored.ready()).unwrap();
+        let steered = steer(&stored.path(), "latest", &[], pause).unwrap();
+        assert_eq!(steered.run, *session.name());
+        assert_eq!(steered.queues.len(), 1);
+        assert!(steered.queues[0].paused);
+        let named = ["simulater".to_owned()];
+        let error = steer(&stored.path(), "latest", &named, pause).unwrap_err().to_string();
+        assert!(error.ends_with("it has simulator\n  hint: did you mean `simulator`?"), "{error}");
+    }
+
+    #[test]
+    fn a_run_on_which_nobody_works_is_not_steered() {
+        let error = steer(&Stored::new().path(), "latest", &[], pause).unwrap_err().to_string();
+        assert!(error.starts_with("run `test-1` is not running: there is nothing to steer"), "{error}");
+    }
+}

@@ -130,3 +130,39 @@ pub fn check(store: &Store) -> Result<(), AppError> {
 pub fn forget(path: &Path, which: Forget<'_>) -> Result<Forgotten, AppError> {
     Ok(open_to_write(path)?.forget(which)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn sizes_are_told_by_kind_and_by_run() {
+        let sizes = size(&Stored::new().open()).unwrap();
+        assert_eq!((sizes.runs.len(), sizes.runs[0].trials), (1, 32));
+        assert!(sizes.kinds.iter().any(|kind| kind.kind == "trial" && kind.rows == 32));
+    }
+
+    #[test]
+    fn a_copy_is_sound_and_merges_back_as_what_is_there_already() {
+        let stored = Stored::new();
+        let copy = stored.beside("copy.db");
+        backup(&stored.open(), &copy).unwrap();
+        check(&Store::open_read_only(&copy).unwrap()).unwrap();
+        let merged = merge(&stored.path(), std::slice::from_ref(&copy), false).unwrap();
+        assert_eq!(merged, [Merged::AlreadyThere { name: "test-1".into() }]);
+        let all = stored.beside("all.db");
+        assert_eq!(merge(&all, &[copy], false).unwrap(), [Merged::Added { name: "test-1".into() }]);
+    }
+
+    #[test]
+    fn compacting_and_forgetting_leave_the_store_sound() {
+        let stored = Stored::new();
+        let compacted = compact(&stored.path()).unwrap();
+        assert!(compacted.after > 0);
+        let forgotten = forget(&stored.path(), Forget::Case("c1")).unwrap();
+        assert_eq!((forgotten.cases.len(), forgotten.trials), (1, 4));
+        check(&stored.open()).unwrap();
+        assert!(compact(&stored.beside("none.db")).is_err());
+    }
+}

@@ -1,10 +1,7 @@
 //! What the tests of use cases share: a folder with a golden set, an experiment on the simulator, and
 //! runs of it in a store.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use tokio::{runtime::Runtime, sync::watch};
 
@@ -93,9 +90,4 @@ impl Stored {
 pub(super) fn work(session: Session) -> RunSummary {
     let (_stop, shutdown) = watch::channel(Shutdown::No);
     Runtime::new().unwrap().block_on(session.work(Box::new(|_| ()), shutdown)).unwrap()
-}
-
-/// The text of a file.
-pub(super) fn text(path: &Path) -> String {
-    fs::read_to_string(path).unwrap()
 }

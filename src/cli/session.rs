@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
 use crate::{
     app::{AppError, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates},
-    domain::RunId,
+    domain::{RunId, RunRow},
     estimate::held,
     report::{Scorecard, count, gates_text, scorecard_text},
 };
@@ -75,7 +75,7 @@ pub(super) fn tell_stops(summary: &RunSummary) {
 
 /// Prints what the run's own gates say and gives what the process ends with. With JSON on stdout they
 /// are told on stderr.
-pub(super) fn judge(store: &Store, run: i64, json: bool) -> Result<ExitStatus, CliError> {
+pub(super) fn judge(store: &Store, run: RunRow, json: bool) -> Result<ExitStatus, CliError> {
     let judged = gates::judge(store, run)?;
     for (target, results) in &judged.targets {
         let of = if judged.several { format!("{target}: ") } else { String::new() };
@@ -95,7 +95,7 @@ pub(super) fn worse(run: ExitStatus, gates: ExitStatus) -> ExitStatus {
 }
 
 /// Prints a run's scorecard to stdout.
-pub(super) fn print_scorecard(store: &Store, run: i64, json: bool) -> Result<(), CliError> {
+pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<(), CliError> {
     let detail = store.run_detail(run).map_err(AppError::from)?;
     let card = Scorecard::read(store, &detail).map_err(AppError::from)?;
     let text = if json {

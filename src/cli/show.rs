@@ -79,10 +79,20 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
 
 fn show_failures(store: &Store, detail: &RunDetail, json: bool) -> Result<(), CliError> {
     let failures = app::show::failures(store, detail)?;
-    Ok(if json { output::json(&failures)? } else { output::data(&failures_text(&failures))? })
+    if json {
+        output::json(&failures)?
+    } else {
+        output::data(&failures_text(&failures))?
+    }
+    Ok(())
 }
 
 fn show_case(store: &Store, detail: &RunDetail, id: &CaseId, json: bool) -> Result<(), CliError> {
     let case = app::show::case(store, detail, id)?;
-    Ok(if json { output::json(&case)? } else { output::data(&case_text(&case))? })
+    if json {
+        output::json(&case)?
+    } else {
+        output::data(&case_text(&case))?
+    }
+    Ok(())
 }

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     domain::{Fault, Faults, RunEvent},
     providers::{
-        Anthropic, AnthropicSettings, HttpSettings, OpenAi, OpenAiSettings, Provider, Replay, Simulator,
-        SimulatorSettings,
+        Facts, HttpModel, HttpSettings, Provider, Replay, Simulator, SimulatorSettings, TokenCounter,
+        anthropic, openai,
     },
     queue::ProviderQueue,
 };
@@ -72,16 +72,8 @@ pub fn connect(
 fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> Result<Provider, String> {
     let own_targets = || experiment.targets.iter().filter(move |target| target.provider == at);
     Ok(match settings.kind {
-        ProviderKind::Anthropic => {
-            let key = key(settings).unwrap_or_default();
-            let settings = AnthropicSettings { http: http(settings), key };
-            Provider::Anthropic(Anthropic::new(&settings).map_err(|error| error.to_string())?)
-        }
-        ProviderKind::Openai => {
-            let max_tokens_field = settings.max_tokens_field;
-            let settings = OpenAiSettings { http: http(settings), key: key(settings), max_tokens_field };
-            Provider::OpenAi(OpenAi::new(&settings).map_err(|error| error.to_string())?)
-        }
+        ProviderKind::Anthropic => Provider::Model(model(&anthropic::FACTS, settings)?),
+        ProviderKind::Openai => Provider::Model(model(&openai::FACTS, settings)?),
         ProviderKind::Exec | ProviderKind::Http => application::provider(settings, http(settings))?,
         ProviderKind::Replay => {
             let outputs = own_targets()
@@ -98,13 +90,18 @@ fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> 
     })
 }
 
-/// How an account with Anthropic is reached.
+fn model(facts: &'static Facts, settings: &ProviderSettings) -> Result<HttpModel, String> {
+    HttpModel::new(facts, &http(settings), key(settings).as_ref(), settings.max_tokens_field)
+        .map_err(|error| error.to_string())
+}
+
+/// The counter of tokens of an account with Anthropic.
 ///
 /// # Errors
-/// Its key is not set.
-pub fn anthropic_settings(settings: &ProviderSettings) -> Result<AnthropicSettings, String> {
+/// Its key is not set, or it cannot be reached so.
+pub fn token_counter(settings: &ProviderSettings) -> Result<TokenCounter, String> {
     let key = key(settings).ok_or("an Anthropic account needs `api_key_env`")?;
-    Ok(AnthropicSettings { http: http(settings), key })
+    TokenCounter::new(&http(settings), &key).map_err(|error| error.to_string())
 }
 
 fn http(settings: &ProviderSettings) -> HttpSettings {

@@ -21,7 +21,7 @@ mod written;
 
 pub use self::{
     cached_parts::CachedParts,
-    connect::{anthropic_settings, connect, missing_keys},
+    connect::{connect, missing_keys, token_counter},
     document::Document,
     experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 use super::{gates::WrittenGates, prices::WrittenPrice, provider_kind::ProviderKind, stop::StopSettings};
 use crate::{
-    domain::{AnswerKeeping, PassIf},
-    providers::{AnswerPointers, ExecMode, ExitCodes, HttpMethod, MaxTokensField, SimulatedTarget},
+    domain::{AnswerKeeping, HttpMethod, PassIf},
+    providers::{AnswerPointers, ExecMode, ExitCodes, MaxTokensField, SimulatedTarget},
     queue::{Limits, RetryPolicy},
 };
 

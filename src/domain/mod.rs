@@ -6,6 +6,7 @@
 mod answer_keeping;
 mod attempt;
 mod begun;
+mod call;
 mod case;
 mod error_class;
 mod event;
@@ -17,9 +18,11 @@ mod limits;
 mod money;
 mod outcome;
 mod pass_if;
+mod position;
 mod price;
-mod queue_control;
+mod prompt;
 mod prompt_cache;
+mod queue_control;
 mod reply;
 mod request;
 mod retrieved;
@@ -28,11 +31,13 @@ mod shard;
 mod time;
 mod trial;
 mod usage;
+pub mod text;
 
 pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
+    call::{Bounds, HttpMethod, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
@@ -44,11 +49,13 @@ pub use self::{
     money::{Cost, MoneyError},
     outcome::Outcome,
     pass_if::PassIf,
+    position::{AskerPos, CasePos, GraderPos, PricePos, Repeat, RunRow, TargetPos},
     price::{Price, Rates, Tier},
+    prompt::Prompt,
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     reply::{Reply, ReplyLatency},
-    request::{Parameters, Prompt, Request},
+    request::{Parameters, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
     shard::Shard,

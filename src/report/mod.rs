@@ -25,7 +25,7 @@ pub use self::{
         account_text, designs_text, estimate_text, frontier_svg, frontier_text, held_text, planned_text,
         repeat_gain_text, segment_needs_text,
     },
-    format::{count, dollars, duration, milliseconds, percent, visible},
+    format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
     measurements::{GraderMeasurements, Measurements},
     rate::Rate,

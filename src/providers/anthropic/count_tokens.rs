@@ -2,22 +2,27 @@
 //!
 //! Source: Anthropic API reference, "Count Message tokens".
 
-use secrecy::ExposeSecret;
+use secrecy::SecretString;
 use serde_json::Value;
 
-use super::AnthropicSettings;
+use super::{FACTS, body, posted_with_version, read_reply, version_prefix};
 use crate::{
     domain::Request,
     providers::{
         Rejection,
-        wire::{HttpError, transport::Transport},
+        dialect::DialectSettings,
+        wire::{HttpError, HttpSettings, transport::Transport},
     },
 };
+
+/// What a prompt is made of. The endpoint refuses what only shapes the answer.
+const COUNTED_FIELDS: [&str; 6] = ["model", "system", "messages", "tools", "tool_choice", "thinking"];
 
 /// The counting endpoint of one account.
 #[derive(Debug)]
 pub struct TokenCounter {
-    http: Transport,
+    path: String,
+    transport: Transport,
 }
 
 impl TokenCounter {
@@ -25,12 +30,10 @@ impl TokenCounter {
     ///
     /// # Errors
     /// When the base URL, a header or the key cannot be used.
-    pub fn new(settings: &AnthropicSettings) -> Result<Self, HttpError> {
-        let base = settings.http.base_url.trim().trim_end_matches('/');
-        let path = if base.ends_with("/v1") { "/messages/count_tokens" } else { "/v1/messages/count_tokens" };
-        let fixed = [("anthropic-version", "2023-06-01")];
-        let key = ("x-api-key", settings.key.expose_secret().to_owned(), &settings.key);
-        Ok(Self { http: Transport::new(&settings.http, path, &fixed, Some(key))? })
+    pub fn new(http: &HttpSettings, key: &SecretString) -> Result<Self, HttpError> {
+        let settings = DialectSettings { base_url: &http.base_url, max_tokens_field: None };
+        let path = format!("{}/messages/count_tokens", version_prefix(&settings));
+        Ok(Self { path, transport: Transport::new(http, Some((FACTS.key_header, key)))? })
     }
 
     /// The input tokens of a request, as they would be charged.
@@ -38,23 +41,24 @@ impl TokenCounter {
     /// # Errors
     /// A [`Rejection`] when no count came back.
     pub async fn count(&self, request: &Request) -> Result<u64, Rejection> {
-        let mut body = super::to_wire(request);
-        if let Some(fields) = body.as_object_mut() {
-            // The endpoint takes what the prompt is made of, and refuses what only shapes the answer.
-            fields.retain(|name, _| {
-                ["model", "system", "messages", "tools", "tool_choice", "thinking"].contains(&name.as_str())
-            });
+        let mut body = body(request);
+        body.retain(|name, _| COUNTED_FIELDS.contains(&name.as_str()));
+        let sent = self.transport.send(&posted_with_version(self.path.clone(), &body)).await;
+        let response = match sent {
+            Ok(response) => response,
+            Err(failure) => return self.rejected(failure.into()),
+        };
+        if !(200..300).contains(&response.status) {
+            let told = read_reply(&response).err();
+            return self.rejected(told.unwrap_or_else(|| Rejection::malformed("the count is not there")));
         }
-        let response = self.http.post(&body).await?;
-        if (200..300).contains(&response.status) {
-            let counted = serde_json::from_slice::<Value>(&response.body).ok();
-            return counted
-                .and_then(|body| body["input_tokens"].as_u64())
-                .ok_or_else(|| Rejection::malformed("the count is not there"));
-        }
-        match super::read_reply(&response, self.http.secrets(), std::time::SystemTime::now()) {
-            Err(rejection) => Err(rejection),
-            Ok(_) => Err(Rejection::malformed("the count is not there")),
-        }
+        let counted = serde_json::from_slice::<Value>(&response.body).ok();
+        counted
+            .and_then(|body| body["input_tokens"].as_u64())
+            .ok_or_else(|| Rejection::malformed("the count is not there"))
+    }
+
+    fn rejected(&self, rejection: Rejection) -> Result<u64, Rejection> {
+        self.transport.secrets().conceal_all(Err(rejection)).map(|_| 0)
     }
 }

@@ -1,5 +1,6 @@
 //! What all dialects share: the transport, and how a response's parts are read.
 
+pub(super) mod body;
 pub mod classify;
 pub mod counts;
 pub mod error_body;
@@ -18,5 +19,5 @@ pub mod transport;
 pub use self::{
     secrets::Secrets,
     settings::{HttpError, HttpSettings},
-    transport::{HttpResponse, tells_of_a_secret},
+    transport::{HttpResponse, KeyHeader, tells_of_a_secret},
 };

@@ -1,11 +1,9 @@
-//! What both dialects read alike from a response that is no answer.
-
-use std::time::SystemTime;
+//! What dialects read alike from a response that is no answer.
 
 use reqwest::header::HeaderMap;
 
 use super::{
-    HttpResponse, Secrets,
+    HttpResponse,
     classify::{Meaning, may_be_billed, with_servers_word},
     error_body::ErrorBody,
     retry_after::retry_after,
@@ -25,8 +23,6 @@ pub(in crate::providers) fn error_reply(
     response: &HttpResponse,
     error: &ErrorBody,
     meaning: Meaning,
-    secrets: &Secrets,
-    now: SystemTime,
 ) -> Result<Reply, Rejection> {
     let (class, kind) = match meaning {
         Meaning::Failed(class, kind) => (class, kind),
@@ -34,7 +30,7 @@ pub(in crate::providers) fn error_reply(
             let code = if error.is_moderated { Some("moderation") } else { error.code.as_deref() };
             return Ok(Reply {
                 outcome: Outcome::Filtered,
-                stop_reason: code.map(|code| secrets.hide(code)),
+                stop_reason: code.map(str::to_owned),
                 ..Reply::answered("")
             });
         }
@@ -43,23 +39,26 @@ pub(in crate::providers) fn error_reply(
     Err(Rejection::from(Failure {
         class,
         kind,
-        message: message(error, secrets),
+        message: message(error),
         status: Some(response.status),
-        retry_after: if class.is_retryable() { retry_after(&response.headers, now) } else { None },
+        retry_after: if class.is_retryable() {
+            retry_after(&response.headers, response.received_at)
+        } else {
+            None
+        },
         may_be_billed: may_be_billed(response.status),
     }))
 }
 
 /// The sentence, and the code where it says more.
-fn message(error: &ErrorBody, secrets: &Secrets) -> String {
+fn message(error: &ErrorBody) -> String {
     let code = error.code.as_deref().filter(|code| code.parse::<u16>().is_err());
-    let text = match (error.message.trim(), code) {
+    match (error.message.trim(), code) {
         ("", None) => error.kind.clone().unwrap_or_else(|| "no reason given".to_owned()),
         ("", Some(code)) => code.to_owned(),
         (message, Some(code)) if !message.contains(code) => format!("{message} ({code})"),
         (message, _) => message.to_owned(),
-    };
-    secrets.hide(&text)
+    }
 }
 
 /// Puts what the headers told beside a reply or a rejection.
@@ -87,6 +86,8 @@ pub(in crate::providers) fn with_usage(
 
 #[cfg(test)]
 pub(in crate::providers) mod tests {
+    use std::time::SystemTime;
+
     use reqwest::header::HeaderMap;
 
     use super::*;
@@ -100,13 +101,14 @@ pub(in crate::providers) mod tests {
                 (name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap())
             })
             .collect();
-        HttpResponse { status, headers, body: body.to_owned().into_bytes().into() }
+        let body = body.to_owned().into_bytes().into();
+        HttpResponse { status, headers, body, received_at: SystemTime::UNIX_EPOCH }
     }
 
     fn rejected(response: &HttpResponse, class: ErrorClass) -> Failure {
         let error = ErrorBody::read(&response.body);
         let meaning = Meaning::Failed(class, FailureKind::RateLimit);
-        error_reply(response, &error, meaning, &Secrets::default(), SystemTime::now()).unwrap_err().failure
+        error_reply(response, &error, meaning).unwrap_err().failure
     }
 
     #[test]

@@ -4,12 +4,23 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::{
+    domain::{
+        Reply,
+        text::{beginning, collapsed},
+    },
+    providers::Rejection,
+};
+
 /// Longest provider message that is kept, in characters.
 const MAX_MESSAGE_CHARS: usize = 500;
 
 /// A secret shorter than this is a placeholder such as `-` or `x`: hiding it would only make
 /// messages unreadable.
 const MIN_SECRET_CHARS: usize = 4;
+
+/// Of the text before a stream broke no more characters than this go into the failure's message.
+const SHOWN_CHARS: usize = 200;
 
 const HIDDEN: &str = "[hidden]";
 
@@ -37,12 +48,57 @@ impl Secrets {
     /// Beside the account's own secrets it hides what follows `Bearer` and every word that starts
     /// with `sk-`: some servers repeat a key in part, or the key of a proxy behind them.
     pub fn hide(&self, message: &str) -> String {
-        visible(&hide_tokens(&self.conceal(message)))
+        collapsed(&hide_tokens(&self.conceal(message)), MAX_MESSAGE_CHARS)
     }
 
     /// A text as it is, but for the account's own secrets.
     pub fn conceal(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), HIDDEN))
+        let mut text = text.to_owned();
+        self.conceal_in(&mut text);
+        text
+    }
+
+    /// What came off the wire, without the account's secrets: the one place for all dialects. The answer
+    /// is whole here, so that a key that was cut by the pieces of a stream is found, too.
+    pub fn conceal_all(&self, read: Result<Reply, Rejection>) -> Result<Reply, Rejection> {
+        match read {
+            Ok(mut reply) => {
+                self.conceal_in(&mut reply.text);
+                let words = [&mut reply.model, &mut reply.system_fingerprint, &mut reply.request_id];
+                words.into_iter().flatten().for_each(|word| self.conceal_in(word));
+                reply.stop_reason = reply.stop_reason.map(|reason| self.hide(&reason));
+                reply.metered.raw.iter_mut().for_each(|raw| self.conceal_in(raw));
+                Ok(reply)
+            }
+            Err(mut rejection) => {
+                let message = self.hide(&rejection.failure.message);
+                rejection.failure.message = self.with_text(message, &std::mem::take(&mut rejection.text));
+                [&mut rejection.request_id, &mut rejection.metered.raw]
+                    .into_iter()
+                    .flatten()
+                    .for_each(|word| self.conceal_in(word));
+                Err(rejection)
+            }
+        }
+    }
+
+    /// A failure's message, and the beginning of the text that had come before it.
+    fn with_text(&self, message: String, text: &str) -> String {
+        if text.is_empty() {
+            return message;
+        }
+        let text = self.conceal(text);
+        let shown = beginning(&text, SHOWN_CHARS);
+        let rest = if shown.len() < text.len() { "…" } else { "" };
+        format!("{message}; the text before it: `{}{rest}`", self.hide(shown))
+    }
+
+    fn conceal_in(&self, text: &mut String) {
+        for secret in &self.0 {
+            if text.contains(secret.expose_secret()) {
+                *text = text.replace(secret.expose_secret(), HIDDEN);
+            }
+        }
     }
 }
 
@@ -74,36 +130,6 @@ fn hide_tokens(text: &str) -> String {
 /// Characters a key may have. Not `=`, which pads a key's end but also stands in front of one.
 fn is_token_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "-_.~+/*".contains(character)
-}
-
-/// Control and direction characters as escapes, runs of white space as one blank, cut.
-fn visible(text: &str) -> String {
-    let mut kept = String::new();
-    let mut length = 0;
-    for word in text.split_whitespace() {
-        if length > 0 {
-            kept.push(' ');
-            length += 1;
-        }
-        for character in word.chars() {
-            if length >= MAX_MESSAGE_CHARS {
-                kept.push('…');
-                return kept;
-            }
-            if character.is_control() || is_direction(character) {
-                kept.extend(character.escape_unicode());
-            } else {
-                kept.push(character);
-            }
-            length += 1;
-        }
-    }
-    kept
-}
-
-/// Invisible characters that reorder what a terminal shows.
-fn is_direction(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -149,6 +175,23 @@ mod tests {
     fn a_key_is_not_saved_by_being_cut_in_half() {
         let message = format!("{} secret-key-123", "y".repeat(MAX_MESSAGE_CHARS - 7));
         assert!(!secrets(&["secret-key-123"]).hide(&message).contains("secr"));
+    }
+
+    #[test]
+    fn an_answer_and_what_stands_beside_it_keep_no_key() {
+        let secrets = secrets(&["my-test-key"]);
+        let reply = Reply { model: Some("m my-test-key".into()), ..Reply::answered("it is my-test-key\n") };
+        let reply = secrets.conceal_all(Ok(reply)).unwrap();
+        assert_eq!((reply.text.as_str(), reply.model.as_deref()), ("it is [hidden]\n", Some("m [hidden]")));
+    }
+
+    #[test]
+    fn a_text_that_broke_off_is_shown_without_the_key_that_its_end_cuts() {
+        let text = format!("{} my-test-key and more", "y".repeat(SHOWN_CHARS - 6));
+        let rejection = Rejection { text, ..Rejection::malformed("no") };
+        let message = secrets(&["my-test-key"]).conceal_all(Err(rejection)).unwrap_err().failure.message;
+        assert!(message.starts_with("no; the text before it: `yyy") && message.ends_with("…`"), "{message}");
+        assert!(!message.contains("my-te"), "{message}");
     }
 
     #[test]

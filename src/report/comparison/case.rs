@@ -4,7 +4,7 @@ use similar::{ChangeTag, TextDiff};
 
 use crate::{
     app::compare_case::{CaseSide, CaseTrial, ComparedCase},
-    report::format::visible,
+    domain::text::visible,
 };
 
 /// The width of each of the two columns: together with what stands between them, 100.

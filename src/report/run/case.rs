@@ -2,8 +2,11 @@
 
 use crate::{
     app::show::{FailedTrial, Failures, ShownAttempt, ShownCase, ShownTrial},
-    domain::{AnswerSource, Retrieved},
-    report::format::{milliseconds, visible},
+    domain::{
+        AnswerSource, Retrieved,
+        text::{beginning, visible},
+    },
+    report::format::milliseconds,
 };
 
 /// The trials that were wrong or not measured.
@@ -112,8 +115,8 @@ fn retrieved_text(retrieved: &[Retrieved]) -> String {
         let name = visible(passage.chunk.as_deref().unwrap_or(&passage.doc));
         let score = passage.score.map(|score| format!(" ({score:.2})")).unwrap_or_default();
         let words = passage.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let beginning: String = visible(&words).chars().take(70).collect();
-        format!("  {label:9} {}. {name}{score}\n{:15}{beginning}\n", at + 1, "")
+        let words = visible(&words);
+        format!("  {label:9} {}. {name}{score}\n{:15}{}\n", at + 1, "", beginning(&words, 70))
     };
     retrieved.iter().enumerate().map(line).collect()
 }

@@ -6,7 +6,7 @@ mod forget;
 mod info;
 mod merge;
 mod run_tables;
-pub(super) mod upkeep;
+mod upkeep;
 
 pub use self::{
     forget::{Forget, Forgotten},
