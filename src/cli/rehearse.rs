@@ -15,19 +15,18 @@ use tokio::runtime::{self, Runtime};
 use super::{
     error::CliError,
     exit_status::ExitStatus,
-    experiment_arguments::{ExperimentArgs, Ready},
-    new_run, output,
-    session::{self, Prepared, Screen},
+    experiment_arguments::ExperimentArgs,
+    output,
+    session::{self, Screen},
 };
 use crate::{
+    app::{AppError, Ready, RunSummary, Session},
     config::ProviderSettings,
     domain::{Cost, RunStatus},
     mock::{FaultRates, MockServer, MockSettings, MockStats},
     providers::{Facts, SimulatedTarget, simulator::Latency},
     queue::QueueSettings,
     report::{Scorecard, Table, count, dollars, duration, scorecard_text},
-    runner::RunSummary,
-    store::Store,
 };
 
 /// The version of the JSON shape.
@@ -108,7 +107,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 
 /// Does `caseload rehearse`.
 pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<ExitStatus, CliError> {
-    let mut ready = arguments.experiment.read(false)?;
+    let mut ready = arguments.experiment.read()?;
     let folder = arguments.experiment.store.is_none().then(TemporaryFolder::new).transpose()?;
     if let Some(folder) = &folder {
         ready.store = folder.0.join("rehearsal.db");
@@ -118,14 +117,14 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<ExitStatus, CliError>
     let runtime = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let servers = redirect(&mut ready, arguments, &runtime)?;
 
-    let mut store = Store::open(&ready.store)?;
-    let created = new_run::create_run(&mut store, &ready)?;
-    let prepared = Prepared::new(created, ready.experiment, ready.store.clone());
-    let run = prepared.run;
-    let summary = session::ask_to_the_end(prepared, store, &arguments.screen)?;
+    let path = ready.store.clone();
+    let session = Session::begin(ready)?;
+    let run = session.run();
+    let summary = session::ask_to_the_end(session, &arguments.screen)?;
 
-    let store = Store::open_read_only(&ready.store)?;
-    let card = Scorecard::read(&store, &store.run_detail(run)?)?;
+    let store = session::open(&path)?;
+    let detail = store.run_detail(run).map_err(AppError::from)?;
+    let card = Scorecard::read(&store, &detail).map_err(AppError::from)?;
     let rehearsal = Rehearsal::new(name, arguments, &summary, &card, &servers);
     runtime.shutdown_background();
     if arguments.screen.json {
@@ -134,9 +133,7 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<ExitStatus, CliError>
         output::data(&scorecard_text(&card))?;
         output::data(&rehearsal.text())?;
     }
-    for reason in &summary.stops {
-        output::note(&format!("stopped: {reason}"));
-    }
+    session::tell_stops(&summary);
     Ok(ExitStatus::of_run(summary.status))
 }
 
@@ -173,10 +170,10 @@ fn redirect(
         ));
     }
     if servers.is_empty() {
-        return Err(CliError::Usage {
-            message: "no target of the experiment is reached over the network".to_owned(),
-            hint: Some("what runs offline needs no rehearsal: use `caseload run`".to_owned()),
-        });
+        return Err(CliError::hinted(
+            "no target of the experiment is reached over the network",
+            "what runs offline needs no rehearsal: use `caseload run`",
+        ));
     }
     Ok(servers)
 }

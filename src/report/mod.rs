@@ -1,6 +1,7 @@
 //! Finished numbers in the forms in which people and machines read them.
 
 mod caching;
+mod check;
 mod comparison;
 mod estimate;
 mod format;
@@ -9,25 +10,28 @@ mod measurements;
 mod rate;
 mod retrieval;
 mod run;
+mod runs;
 mod scorecard;
 mod table;
 
 pub use self::{
     caching::CacheCard,
+    check::checked_text,
     comparison::{
-        comparison_csv, comparison_github, comparison_junit, comparison_markdown, comparison_text,
-        confirmation_text, gates_text, matrix_text,
+        Form, compared_case_text, comparison_csv, comparison_github, comparison_junit, comparison_markdown,
+        comparison_text, confirmation_text, gates_text, matrix_text, written,
     },
     estimate::{
-        designs_text, estimate_text, frontier_svg, frontier_text, held_text, repeat_gain_text,
-        segment_needs_text,
+        account_text, designs_text, estimate_text, frontier_svg, frontier_text, held_text, planned_text,
+        repeat_gain_text, segment_needs_text,
     },
     format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
     measurements::{GraderMeasurements, Measurements},
     rate::Rate,
     retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
-    run::scorecard_text,
+    run::{case_text, control_text, failures_text, scorecard_text},
+    runs::{bytes, runs_text, store_size_text},
     scorecard::{Scorecard, Slice, TargetCard},
     table::Table,
 };
