@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     config::Frozen,
-    domain::{LiveLimits, ProviderName, QueueControl, RunId, nearest},
+    domain::{LiveLimits, PerDimension, ProviderName, QueueControl, RunId, nearest},
     store::{RunDetail, Store},
 };
 
@@ -36,7 +36,45 @@ pub struct SteeredQueue {
     /// Whether it starts nothing new.
     pub paused: bool,
     /// Limits in the place of the experiment's.
-    pub limits: LiveLimits,
+    pub limits: SteeredLimits,
+}
+
+/// Limits that a queue is to keep to; `None` leaves one as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct SteeredLimits {
+    /// The most requests on the wire at once.
+    pub max_in_flight: Option<u32>,
+    /// Requests a minute.
+    pub requests_per_minute: Option<u64>,
+    /// Input tokens a minute.
+    pub input_tokens_per_minute: Option<u64>,
+    /// Output tokens a minute.
+    pub output_tokens_per_minute: Option<u64>,
+}
+
+impl SteeredQueue {
+    fn new((provider, control): (ProviderName, QueueControl)) -> Self {
+        let LiveLimits { max_in_flight, per_minute } = control.limits;
+        let limits = SteeredLimits {
+            max_in_flight,
+            requests_per_minute: per_minute.requests,
+            input_tokens_per_minute: per_minute.input,
+            output_tokens_per_minute: per_minute.output,
+        };
+        Self { provider, paused: control.paused, limits }
+    }
+
+    /// The same as the queue takes it.
+    pub fn control(&self) -> QueueControl {
+        let SteeredLimits {
+            max_in_flight,
+            requests_per_minute: requests,
+            input_tokens_per_minute: input,
+            output_tokens_per_minute: output,
+        } = self.limits;
+        let per_minute = PerDimension { requests, input, output };
+        QueueControl { paused: self.paused, limits: LiveLimits { max_in_flight, per_minute } }
+    }
 }
 
 /// Changes what the queues of a running run are asked for: those of `providers`, or all where none is
@@ -55,11 +93,7 @@ pub fn steer(
     check_is_running(&store, &detail)?;
     let providers = chosen(&detail, providers)?;
     let controls = store.steer(detail.row.id, &providers, change)?;
-    let queues = controls.into_iter().map(|(provider, control)| SteeredQueue {
-        provider,
-        paused: control.paused,
-        limits: control.limits,
-    });
+    let queues = controls.into_iter().map(SteeredQueue::new);
     Ok(Steered { schema_version: SCHEMA_VERSION, run: detail.row.name, queues: queues.collect() })
 }
 

@@ -5,7 +5,7 @@ use clap::Args;
 use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
     app::{self, steer::SteeredQueue},
-    domain::{LiveLimits, QueueControl},
+    domain::{LiveLimits, PerDimension, QueueControl},
     report::control_text,
 };
 
@@ -65,12 +65,8 @@ struct LimitArgs {
 /// Does `caseload limits`.
 pub(super) fn limits(arguments: &LimitsArgs) -> Result<ExitStatus, CliError> {
     let LimitArgs { max_in_flight, rpm, itpm, otpm } = arguments.limits;
-    let limits = LiveLimits {
-        max_in_flight,
-        requests_per_minute: rpm,
-        input_tokens_per_minute: itpm,
-        output_tokens_per_minute: otpm,
-    };
+    let per_minute = PerDimension { requests: rpm, input: itpm, output: otpm };
+    let limits = LiveLimits { max_in_flight, per_minute };
     steer(&arguments.steer, |control| QueueControl { limits: control.limits.with(limits), ..control })
 }
 
@@ -94,8 +90,7 @@ fn steer(
         output::json(&steered)?;
     } else {
         let line = |queue: &SteeredQueue| {
-            let control = QueueControl { paused: queue.paused, limits: queue.limits };
-            format!("{} · {} · {}", steered.run, queue.provider, control_text(&control))
+            format!("{} · {} · {}", steered.run, queue.provider, control_text(&queue.control()))
         };
         output::data(&steered.queues.iter().map(line).collect::<Vec<_>>().join("\n"))?;
     }
