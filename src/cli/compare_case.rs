@@ -3,10 +3,10 @@
 use similar::{ChangeTag, TextDiff};
 
 use super::error::CliError;
+use crate::domain::text::visible;
 use crate::{
     compare::Side,
     domain::{CaseId, Score, nearest},
-    report::visible,
     store::{Store, StoredTrial},
 };
 

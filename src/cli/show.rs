@@ -9,9 +9,10 @@ use super::{
     session::print_scorecard,
     store_argument::{StoreArgument, find_run},
 };
+use crate::domain::text::{beginning, visible};
 use crate::{
-    domain::{AnswerSource, AttemptEnd, CaseId, Retrieved, Verdict, nearest},
-    report::{milliseconds, visible},
+    domain::{AnswerSource, AttemptEnd, CaseId, Repeat, Retrieved, Verdict, nearest},
+    report::milliseconds,
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
 
@@ -79,7 +80,7 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
 struct FailureLine {
     target: String,
     case: String,
-    repeat: u32,
+    repeat: Repeat,
     /// The verdict, or the outcome where there is none.
     what: String,
     /// Why: the graders' reasons, or the provider's words.
@@ -147,7 +148,7 @@ fn show_case(store: &Store, detail: &RunDetail, id: &CaseId, json: bool) -> Resu
     for trial in &trials {
         let scores = store.scores(trial.record.key)?;
         let attempts = store.attempts(trial.record.key)?;
-        let target = &detail.targets[trial.record.key.target as usize].name;
+        let target = &detail.targets[trial.record.key.target.index()].name;
         if json {
             values.push(trial_json(target.as_str(), trial, &scores, &attempts));
         } else {
@@ -247,8 +248,8 @@ fn retrieved_text(retrieved: &[Retrieved]) -> String {
         let name = visible(passage.chunk.as_deref().unwrap_or(&passage.doc));
         let score = passage.score.map(|score| format!(" ({score:.2})")).unwrap_or_default();
         let words = passage.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let beginning: String = visible(&words).chars().take(70).collect();
-        format!("  {label:9} {}. {name}{score}\n{:15}{beginning}\n", at + 1, "")
+        let words = visible(&words);
+        format!("  {label:9} {}. {name}{score}\n{:15}{}\n", at + 1, "", beginning(&words, 70))
     };
     retrieved.iter().enumerate().map(line).collect()
 }

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::error::CompareError;
 use crate::{
-    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, UnixMillis, Verdict},
-    store::{NewGrader, Returned, RunRow, Store, StoreError},
+    config::comparable_target,
+    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, TargetPos, UnixMillis, Verdict},
+    store::{ListedRun, NewGrader, Returned, Store, StoreError},
 };
 
 /// A target over its runs, the oldest first.
@@ -98,13 +100,14 @@ impl History {
     /// Reads the history of `target` over those of `runs` that have it; `runs` stand the oldest first.
     ///
     /// # Errors
-    /// The store cannot be read.
-    pub fn read(store: &Store, runs: &[RunRow], target: &str) -> Result<Self, StoreError> {
+    /// The store or what it keeps of a run's settings cannot be read.
+    pub fn read(store: &Store, runs: &[ListedRun], target: &str) -> Result<Self, CompareError> {
         let mut history = Self { target: target.to_owned(), ..Self::default() };
         let mut known: HashMap<(CaseId, Fingerprint), usize> = HashMap::new();
         for row in runs {
             let detail = store.run_detail(row.id)?;
-            let found = (0..).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
+            let found =
+                (0..).map(TargetPos).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
             let Some((position, found)) = found else { continue };
             let mut run = HistoryRun {
                 run: row.name.clone(),
@@ -114,7 +117,8 @@ impl History {
                 graders: detail.graders.clone(),
                 provider: found.provider.to_string(),
                 model: found.model.to_string(),
-                settings: found.config.clone(),
+                settings: comparable_target(&found.config)
+                    .map_err(|source| CompareError::StoredSettings { run: row.name.to_string(), source })?,
                 returned: store.returned(row.id, position)?,
                 counts: vec![],
                 cost: Cost::ZERO,
@@ -137,7 +141,7 @@ impl History {
                 Ok(())
             })?;
             store.for_each_measured::<StoreError>(row.id, position, |trial| {
-                let counts = &mut run.counts[trial.case as usize];
+                let counts = &mut run.counts[trial.case.index()];
                 counts.measured += u32::from(matches!(trial.verdict, Some(Verdict::Pass | Verdict::Fail)));
                 counts.passes += u32::from(trial.verdict == Some(Verdict::Pass));
                 if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {

@@ -9,26 +9,29 @@ mod gates;
 mod prices;
 mod prompt;
 mod prompt_cache;
-mod provider_kind;
 mod reading;
 mod request_hash;
 mod settings;
 mod shared_folder;
 mod stop;
+mod stored;
 mod target;
 mod written;
 
 pub use self::{
     cached_parts::CachedParts,
-    connect::{anthropic_settings, connect, missing_keys},
+    connect::{connect, missing_keys, token_counter},
     document::Document,
     experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
-    provider_kind::ProviderKind,
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
     settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},
+    stored::{
+        CONFIG_FORM, Frozen, StoredError, comparable_target, gates_of_stored, stored_gates, stored_target,
+        target_settings,
+    },
     target::Target,
 };

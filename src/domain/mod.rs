@@ -6,7 +6,10 @@
 mod answer_keeping;
 mod attempt;
 mod begun;
+mod call;
 mod case;
+mod content;
+mod dimension;
 mod error_class;
 mod event;
 mod fault;
@@ -17,9 +20,11 @@ mod limits;
 mod money;
 mod outcome;
 mod pass_if;
+mod position;
 mod price;
-mod queue_control;
+mod prompt;
 mod prompt_cache;
+mod queue_control;
 mod reply;
 mod request;
 mod retrieved;
@@ -28,12 +33,16 @@ mod shard;
 mod time;
 mod trial;
 mod usage;
+pub mod text;
 
 pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
+    call::{Bounds, HttpMethod, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
+    content::Content,
+    dimension::PerDimension,
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
     fault::{Fault, Faults, nearest},
@@ -44,11 +53,13 @@ pub use self::{
     money::{Cost, MoneyError},
     outcome::Outcome,
     pass_if::PassIf,
+    position::{AskerPos, CasePos, GraderPos, PricePos, Repeat, RunRow, TargetPos},
     price::{Price, Rates, Tier},
+    prompt::Prompt,
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     reply::{Reply, ReplyLatency},
-    request::{Parameters, Prompt, Request},
+    request::{Parameters, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
     shard::Shard,

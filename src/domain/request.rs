@@ -5,16 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Begun, Case, Message, ModelId, PromptCache, TargetName};
-
-/// A rendered prompt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prompt {
-    /// Instructions above the conversation. Shared: most cases of a target have the same.
-    pub system: Option<Arc<str>>,
-    /// The conversation, oldest first, the last turn by the user.
-    pub messages: Vec<Message>,
-}
+use super::{Begun, Case, ModelId, Prompt, PromptCache, Repeat, TargetName};
 
 /// What a target sets for all its requests. What is `None` is not sent: new models reject sampling
 /// fields.
@@ -52,7 +43,7 @@ pub struct Request {
     /// The case behind it: recorded outputs, simulators and programs answer by case.
     pub case: Arc<Case>,
     /// Which repeat it is, counted from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The seed of this trial's draws (simulated answers, jitter).
     pub seed: u64,
     /// Told when a streamed answer begins.

@@ -12,8 +12,8 @@ use super::{
     expected,
     finding::Finding,
     parameters::{Parameters, texts_of},
-    visible::{quoted, quoted_list},
 };
+use crate::domain::text::{quoted, quoted_list};
 use crate::domain::{Case, Retrieved};
 
 /// Raised whenever the same answer may get another verdict.

@@ -10,9 +10,9 @@ use super::{
     finding::Finding,
     fold::{Fold, is_quote_or_emphasis},
     parameters::{Parameters, texts_of},
-    visible::{quoted, quoted_list},
 };
 use crate::domain::Case;
+use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

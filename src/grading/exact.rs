@@ -9,11 +9,11 @@ use super::{
     expected,
     finding::Finding,
     fold::Fold,
-    number::text::{Reading, single_number},
+    number::{Reading, single_number},
     parameters::Parameters,
-    visible::{quoted, quoted_list},
 };
 use crate::domain::Case;
+use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

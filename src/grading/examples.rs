@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Grader, grade_all, trial_verdict, visible::quoted};
+use super::{Grader, grade_all, trial_verdict};
+use crate::domain::text::quoted;
 use crate::domain::{Case, Score, Verdict};
 
 /// Where the graders and the examples of a case contradict each other, one message each.

@@ -17,10 +17,13 @@ use super::{
     parameters::Parameters,
     pattern::{self, Pattern},
     unknown::{self, Unknown},
-    visible,
     words::{self, Words},
 };
+use crate::domain::text;
 use crate::domain::{Case, GraderName, GraderSpec, Retrieved, Score, Verdict, nearest};
+
+/// The longest reason, in characters.
+const REASON: usize = 200;
 
 /// The kinds of graders of this floor, by the name that files use.
 pub const KINDS: [&str; 9] =
@@ -129,7 +132,7 @@ impl Grader {
                 Verdict::Fail => Some(0.0),
                 Verdict::Unscored => None,
             },
-            reason: visible::reason(&finding.reason),
+            reason: text::spelled_out(&finding.reason, REASON),
         }
     }
 }

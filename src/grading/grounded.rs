@@ -11,8 +11,8 @@ use super::{
     finding::Finding,
     fold::{fold_case, fold_spacing, fold_unicode},
     parameters::Parameters,
-    visible::quoted,
 };
+use crate::domain::text::quoted;
 use crate::domain::{Case, Retrieved};
 
 /// Raised whenever the same answer may get another verdict.

@@ -10,9 +10,9 @@ use super::{
     expected,
     finding::Finding,
     parameters::{Parameters, texts_of},
-    visible::quoted_list,
 };
 use crate::domain::Case;
+use crate::domain::text::quoted_list;
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

@@ -24,7 +24,6 @@ mod phrase;
 mod retrieval;
 mod unknown;
 mod verdict;
-mod visible;
 mod words;
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use regex::Regex;
 
-use super::{finding::Finding, parameters::Parameters, visible::quoted};
+use super::{finding::Finding, parameters::Parameters};
+use crate::domain::text::quoted;
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

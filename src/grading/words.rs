@@ -8,9 +8,9 @@ use super::{
     finding::Finding,
     parameters::{Parameters, texts_of},
     phrase::{Phrase, Searchable},
-    visible::{quoted, quoted_list},
 };
 use crate::domain::Case;
+use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

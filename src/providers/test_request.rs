@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::{Case, Examples, Fingerprint, Input, Message, Parameters, PassIf, Prompt, Request, Role};
+use crate::domain::{
+    Case, Examples, Fingerprint, Input, Message, Parameters, PassIf, Prompt, Repeat, Request, Role,
+};
 
 /// Target `t`, model `m-1`, case `case-1`, repeat 1, one user message `hello`.
 pub(super) fn request() -> Request {
@@ -32,11 +34,11 @@ pub(super) fn request() -> Request {
         model: "m-1".into(),
         prompt: Prompt {
             system: None,
-            messages: vec![Message { role: Role::User, content: "hello".to_owned() }],
+            messages: vec![Message { role: Role::User, content: "hello".into() }],
         },
         parameters: Arc::new(Parameters::default()),
         case: Arc::new(case),
-        repeat: 1,
+        repeat: Repeat::FIRST,
         seed: 7,
         begun: Default::default(),
     }

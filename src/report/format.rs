@@ -58,24 +58,6 @@ pub fn dollars(cost: Cost) -> String {
     }
 }
 
-/// Hostile text made harmless for a terminal: control characters and invisible ones that change
-/// direction are shown as escapes; line ends stay.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for character in text.chars() {
-        let turns =
-            matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if character == '\n' || character == '\t' {
-            shown.push(character);
-        } else if character.is_control() || turns {
-            shown.extend(character.escape_unicode());
-        } else {
-            shown.push(character);
-        }
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,10 +83,5 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_secs_f64(seconds)), text);
         }
-    }
-
-    #[test]
-    fn control_characters_are_shown_and_not_obeyed() {
-        assert_eq!(visible("a\u{1b}[31mb\r\nc\u{202e}d"), "a\\u{1b}[31mb\\u{d}\nc\\u{202e}d");
     }
 }

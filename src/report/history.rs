@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use super::{
-    format::{count, dollars, milliseconds, percent, visible},
+    format::{count, dollars, milliseconds, percent},
     table::Table,
 };
 use crate::compare::{
     Change, ChangePoint, FlakyCase, FlakyLedger, FlakyTarget, Steadiness, TrendRun, TrendTarget,
 };
+use crate::domain::text::one_line;
 
 /// Longest text of a mark on one line.
 const MARK_WIDTH: usize = 64;
@@ -47,7 +48,7 @@ fn run_table(target: &TrendTarget) -> String {
         let rate = run.pass_rate.as_ref();
         let milliseconds = |value: Option<f64>| value.map(milliseconds).unwrap_or_else(|| "–".to_owned());
         table.row([
-            shortened(&run.run, RUN_WIDTH),
+            one_line(&run.run, RUN_WIDTH),
             run.created_at.chars().take(16).collect::<String>().replace('T', " ").split_off(2),
             rate.map_or_else(|| "–".to_owned(), |rate| percent(rate.point)),
             rate.map(|rate| interval(rate.low, rate.high)).unwrap_or_default(),
@@ -84,11 +85,7 @@ fn marks(target: &TrendTarget) -> String {
     let mut table = Table::new(2, ["changed at", "what", "from -> to"]).left(&[1, 2]);
     for run in &target.runs {
         for Change { kind, what } in &run.changed {
-            table.row([
-                shortened(&run.run, RUN_WIDTH),
-                kind.as_str().to_owned(),
-                shortened(what, MARK_WIDTH),
-            ]);
+            table.row([one_line(&run.run, RUN_WIDTH), kind.as_str().to_owned(), one_line(what, MARK_WIDTH)]);
         }
     }
     if !table.is_empty() {
@@ -106,7 +103,7 @@ fn answered(run: &TrendRun) -> String {
         .map(|returned| {
             let model = returned.model.as_deref().unwrap_or("?");
             let fingerprint = returned.fingerprint.as_ref().map(|text| format!(" ({text})"));
-            format!("`{}`", shortened(&format!("{model}{}", fingerprint.unwrap_or_default()), 48))
+            format!("`{}`", one_line(&format!("{model}{}", fingerprint.unwrap_or_default()), 48))
         })
         .collect();
     match names.as_slice() {
@@ -190,7 +187,7 @@ fn flaky_target_text(experiment: &str, target: &FlakyTarget, limit: usize) -> St
     let mut table = Table::new(2, headings).left(&[1]);
     for case in cases.iter().take(limit) {
         table.row([
-            shortened(&case.case, ID_WIDTH),
+            one_line(&case.case, ID_WIDTH),
             case.kind.as_str().to_owned(),
             format!("{}/{}", case.passes, case.trials),
             format!("{:.0} %", 100.0 * case.probability),
@@ -210,7 +207,7 @@ fn flaky_target_text(experiment: &str, target: &FlakyTarget, limit: usize) -> St
         .iter()
         .filter(|case| case.kind == Steadiness::AlwaysFail)
         .take(limit)
-        .map(|case| format!("  {} 0/{}\n", shortened(&case.case, ID_WIDTH), case.trials))
+        .map(|case| format!("  {} 0/{}\n", one_line(&case.case, ID_WIDTH), case.trials))
         .collect();
     if !failing.is_empty() {
         let _ = write!(
@@ -223,16 +220,6 @@ fn flaky_target_text(experiment: &str, target: &FlakyTarget, limit: usize) -> St
         }
     }
     text
-}
-
-/// A text made harmless, on one line, and cut to `width` characters.
-fn shortened(text: &str, width: usize) -> String {
-    let line = visible(text).replace(['\n', '\t'], " ");
-    if line.chars().count() <= width {
-        return line;
-    }
-    let kept: String = line.chars().take(width - 1).collect();
-    format!("{kept}…")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub use self::{
         designs_text, estimate_text, frontier_svg, frontier_text, held_text, repeat_gain_text,
         segment_needs_text,
     },
-    format::{count, dollars, duration, milliseconds, percent, visible},
+    format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
     measurements::{GraderMeasurements, Measurements},
     rate::Rate,

@@ -19,6 +19,7 @@ mod pairs;
 mod proportions;
 mod resampling;
 mod retrieval;
+mod rng;
 mod warning;
 
 pub use self::{
@@ -52,9 +53,10 @@ pub use self::{
         plurality_at_k, two_sided_t, two_sided_z, uniform_beta, wilson,
     },
     resampling::{
-        Bca, Bootstrap, DEFAULT_REPLICATES, SignFlip, SplitMix64, Standing, bootstrap_intervals,
-        cluster_bootstrap, resample, sign_flip_test,
+        Bca, Bootstrap, DEFAULT_REPLICATES, SignFlip, Standing, bootstrap_intervals, cluster_bootstrap,
+        resample, sign_flip_test,
     },
     retrieval::{MetricMean, Query, QueryScores, Retrieval, retrieval, retrieval_scores},
+    rng::SplitMix64,
     warning::{Warning, ignoring_clusters},
 };

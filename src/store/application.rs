@@ -7,61 +7,17 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{RetrievalScore, Retrieved, TrialKey, TrialRecord, Verdict};
-
-/// A table of its own, since most trials have none of it and passages are long; and the standard
-/// error of programs, beside the attempt in which it was written.
-pub(super) const TOLD_BY_APPLICATIONS: &str = "
-CREATE TABLE application (
-    run           INTEGER NOT NULL,
-    target        INTEGER NOT NULL,
-    case_position INTEGER NOT NULL,
-    repeat        INTEGER NOT NULL,
-    k             INTEGER,
-    hit           INTEGER CHECK (hit IN (0, 1)),
-    recall        REAL,
-    fact_recall   REAL,
-    retrieved     TEXT CHECK (json_valid(retrieved)),
-    meta          TEXT CHECK (json_valid(meta)),
-    PRIMARY KEY (run, target, case_position, repeat),
-    FOREIGN KEY (run, target, case_position, repeat)
-        REFERENCES trial (run, target, case_position, repeat) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
-
-ALTER TABLE attempt ADD COLUMN stderr TEXT;
-
-CREATE VIEW retrieval_view AS
-SELECT r.name AS run, g.name AS target, c.case_id, c.cluster, c.split, c.segment, p.repeat,
-       p.k, p.hit, p.recall, p.fact_recall, t.verdict,
-       CASE t.verdict WHEN 'pass' THEN 1 WHEN 'fail' THEN 0 END AS passed,
-       json_array_length(p.retrieved) AS passages, p.meta,
-       p.run AS run_id, p.target AS target_position, p.case_position
-FROM application p
-JOIN trial t ON t.run = p.run AND t.target = p.target AND t.case_position = p.case_position
-    AND t.repeat = p.repeat
-JOIN run r ON r.id = p.run
-JOIN target g ON g.run = p.run AND g.position = p.target
-JOIN run_case c ON c.run = p.run AND c.position = p.case_position;
-
-CREATE VIEW retrieved_view AS
-SELECT r.name AS run, g.name AS target, c.case_id, p.repeat, e.key + 1 AS rank,
-       e.value ->> '$.doc' AS doc, e.value ->> '$.chunk' AS chunk, e.value ->> '$.score' AS score,
-       e.value ->> '$.text' AS text,
-       p.run AS run_id, p.target AS target_position, p.case_position
-FROM application p
-JOIN json_each(p.retrieved) e
-JOIN run r ON r.id = p.run
-JOIN target g ON g.run = p.run AND g.position = p.target
-JOIN run_case c ON c.run = p.run AND c.position = p.case_position;
-";
+use crate::domain::{
+    CasePos, Repeat, RetrievalScore, Retrieved, RunRow, TargetPos, TrialKey, TrialRecord, Verdict,
+};
 
 /// What one trial's retrieval was worth, beside what became of its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetrievalRow {
     /// The case's position.
-    pub case: u32,
+    pub case: CasePos,
     /// The repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// What the graders said of the answer; `None`: it is not graded.
     pub verdict: Option<Verdict>,
     /// What the retrieval was worth; `None`: the case labels no source, so nothing can be said.
@@ -128,8 +84,8 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_retrieval<E: From<StoreError>>(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(RetrievalRow) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read what retrievals were worth");
@@ -194,12 +150,12 @@ mod tests {
         assert_eq!(store.retrieved(second).unwrap(), Some(vec![]), "nothing found is not nothing told");
         let mut rows = vec![];
         store
-            .for_each_retrieval::<StoreError>(run.id, 0, |row| {
+            .for_each_retrieval::<StoreError>(run.id, TargetPos(0), |row| {
                 rows.push((row.case, row.score));
                 Ok(())
             })
             .unwrap();
-        assert_eq!(rows, [(0, Some(worth)), (1, None)]);
+        assert_eq!(rows, [(CasePos(0), Some(worth)), (CasePos(1), None)]);
         let docs: String = store
             .connection
             .query_row("SELECT group_concat(rank || doc || score) FROM retrieved_view", [], |row| row.get(0))

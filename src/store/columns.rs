@@ -7,10 +7,11 @@ use rusqlite::{
     types::{FromSql, FromSqlError, Type, ValueRef},
 };
 use serde::{
-    Deserialize,
+    Deserialize, Serialize,
     de::{IntoDeserializer, value::Error as NameError},
 };
 
+use super::error::StoreError;
 use crate::domain::{
     Cost, ErrorClass, Failure, FailureKind, Fingerprint, Metered, PassIf, TrialKey, UnixMillis, Usage,
 };
@@ -184,6 +185,11 @@ fn tokens(count: u64) -> i64 {
 /// A wait in whole milliseconds.
 pub(super) fn millis(wait: Duration) -> i64 {
     i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A value as a JSON column keeps it.
+pub(super) fn json(what: &'static str, value: &(impl Serialize + ?Sized)) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|source| StoreError::Json { what, source })
 }
 
 /// The parts of a failure as the columns give them; `None` where there was none.

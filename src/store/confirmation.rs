@@ -7,40 +7,15 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{CaseId, UnixMillis};
-
-/// The table, beside the runs it speaks of; its rows go with any of them.
-pub(super) const TABLE: &str = "
-CREATE TABLE confirmation (
-    a_run        INTEGER NOT NULL,
-    a_target     INTEGER NOT NULL,
-    b_run        INTEGER NOT NULL,
-    b_target     INTEGER NOT NULL,
-    case_id      TEXT NOT NULL,
-    direction    TEXT NOT NULL CHECK (direction IN ('fixed', 'broke')),
-    a_fresh_run  INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-    b_fresh_run  INTEGER NOT NULL REFERENCES run (id) ON DELETE CASCADE,
-    a_passes     INTEGER NOT NULL,
-    a_measured   INTEGER NOT NULL,
-    b_passes     INTEGER NOT NULL,
-    b_measured   INTEGER NOT NULL,
-    confirmed    TEXT NOT NULL CHECK (confirmed IN ('confirmed', 'not confirmed', 'cannot tell')),
-    p            REAL,
-    q            REAL,
-    confirmed_at INTEGER NOT NULL,
-    PRIMARY KEY (a_run, a_target, b_run, b_target, case_id),
-    FOREIGN KEY (a_run, a_target) REFERENCES target (run, position) ON DELETE CASCADE,
-    FOREIGN KEY (b_run, b_target) REFERENCES target (run, position) ON DELETE CASCADE
-) STRICT, WITHOUT ROWID;
-";
+use crate::domain::{CaseId, RunRow, TargetPos, UnixMillis};
 
 /// Which two sides, the baseline first: each a run's row and a target's position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfirmationSides {
     /// The baseline.
-    pub a: (i64, u32),
+    pub a: (RunRow, TargetPos),
     /// The candidate.
-    pub b: (i64, u32),
+    pub b: (RunRow, TargetPos),
 }
 
 /// What fresh answers said of one flipped case.
@@ -66,7 +41,7 @@ pub struct ConfirmedCase {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirmation {
     /// The runs with the fresh answers, the baseline's first.
-    pub fresh_runs: [i64; 2],
+    pub fresh_runs: [RunRow; 2],
     /// Each case.
     pub cases: Vec<ConfirmedCase>,
 }
@@ -171,7 +146,7 @@ mod tests {
     #[test]
     fn a_confirmation_comes_back_and_a_later_one_takes_its_place() {
         let (mut store, run) = store_with(2, 1);
-        let sides = ConfirmationSides { a: (run.id, 0), b: (run.id, 1) };
+        let sides = ConfirmationSides { a: (run.id, TargetPos(0)), b: (run.id, TargetPos(1)) };
         assert_eq!(store.confirmation(sides).unwrap(), None);
         let case = |id: &str, confirmed: &str| ConfirmedCase {
             case: id.into(),

@@ -8,39 +8,14 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::UnixMillis;
-
-/// The step that brings the table: one row a run, its content versioned JSON.
-pub(super) const ESTIMATE_TABLE: &str = "
-CREATE TABLE estimate (
-    run     INTEGER PRIMARY KEY REFERENCES run (id),
-    made_at INTEGER NOT NULL,
-    content TEXT NOT NULL CHECK (json_valid(content))
-) STRICT;
-
-CREATE VIEW estimate_view AS
-SELECT r.name AS run, t.value ->> 'name' AS target, e.made_at,
-       t.value ->> '$.requests.mid' AS requests,
-       t.value ->> '$.input_tokens.mid' AS input_tokens,
-       t.value ->> '$.output_tokens.low' AS output_tokens_low,
-       t.value ->> '$.output_tokens.mid' AS output_tokens,
-       t.value ->> '$.output_tokens.high' AS output_tokens_high,
-       t.value ->> '$.cost_usd.low' AS cost_usd_low,
-       t.value ->> '$.cost_usd.mid' AS cost_usd,
-       t.value ->> '$.cost_usd.high' AS cost_usd_high,
-       t.value ->> '$.wall_seconds.mid' AS wall_seconds,
-       r.id AS run_id, t.key AS target_position
-FROM estimate e
-JOIN run r ON r.id = e.run
-JOIN json_each(e.content, '$.targets') t;
-";
+use crate::domain::{RunRow, UnixMillis};
 
 impl Store {
     /// Keeps the estimate of a run; the first one stays.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn add_estimate(&self, run: i64, content: &Value) -> Result<(), StoreError> {
+    pub fn add_estimate(&self, run: RunRow, content: &Value) -> Result<(), StoreError> {
         self.connection
             .execute(
                 "INSERT OR IGNORE INTO estimate (run, made_at, content) VALUES (?, ?, ?)",
@@ -54,7 +29,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn estimate_of(&self, run: i64) -> Result<Option<Value>, StoreError> {
+    pub fn estimate_of(&self, run: RunRow) -> Result<Option<Value>, StoreError> {
         self.connection
             .prepare_cached("SELECT content FROM estimate WHERE run = ?")
             .and_then(|mut statement| statement.query_row([run], |row| Columns::of(row).json()).optional())

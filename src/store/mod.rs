@@ -7,13 +7,17 @@
 //! *unknown*, never zero). `docs/schema.md` describes the tables and views for people.
 
 mod application;
+mod case_content;
 mod columns;
 mod confirmation;
 mod control;
 mod error;
 mod estimates;
+mod files;
+mod frozen;
 mod life;
 mod open;
+mod positions;
 mod prices;
 mod queue_log;
 mod read;
@@ -31,15 +35,17 @@ mod tests;
 
 pub use self::{
     application::RetrievalRow,
+    case_content::CaseContent,
     confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
-    life::{Compacted, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
+    frozen::{NewGrader, NewTarget},
+    life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
-        AttemptTotals, CaseContent, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, Measured,
-        Returned, RunCase, RunDetail, RunRow, ScoreRow, StoredTrial,
+        AttemptTotals, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, ListedRun, Measured, Returned,
+        RunCase, RunDetail, ScoreRow, StoredTrial,
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},
-    write::{CreatedRun, NewGrader, NewRun, NewTarget, RunClaim, StoreWriter, Write},
+    write::{CreatedRun, NewRun, RunClaim, StoreWriter, Write},
 };

@@ -11,7 +11,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use super::{
     error::{StoreError, failed_to},
-    life::upkeep::with_suffix,
+    files::with_suffix,
     schema::migrations,
     write::dictionary,
 };

@@ -3,8 +3,8 @@
 use super::{
     before::is_currency,
     chars::{is_digit, is_letter, skip_spaces, vulgar_fraction},
+    reading::Reading,
     run::read_run,
-    text::Reading,
 };
 use crate::grading::phrase::is_written_without_spaces;
 

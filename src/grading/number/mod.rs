@@ -11,20 +11,22 @@ mod before;
 mod behind;
 mod chars;
 mod normal;
+mod reading;
 mod run;
-pub(super) mod text;
+mod text;
 
 use serde_json::Value;
 
-use self::text::{Numbers, Reading, Token, single_number};
+use self::text::{Numbers, Token};
+pub(super) use self::{reading::Reading, text::single_number};
 use super::{
     boxed::{answer_or_box, last_box},
     expected,
     finding::Finding,
     parameters::Parameters,
-    visible::{quoted, quoted_list},
 };
 use crate::domain::Case;
+use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
 pub(super) const VERSION: u32 = 1;

@@ -14,23 +14,9 @@ use super::{
     behind::{percent_behind, read_behind, scale_behind},
     chars::{is_digit, is_letter, skip_signs_back, skip_spaces, skip_spaces_back, vulgar_fraction},
     normal::normalised,
+    reading::Reading,
     run::{Run, read_run},
 };
-
-/// What a token is worth.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::grading) enum Reading {
-    /// A number.
-    Plain(f64),
-    /// A number with letters right behind it, such as `42kg`.
-    Glued(f64, String),
-    /// A bound or a guess: `<42`, `~42`, `42+`.
-    Bound,
-    /// A range, a date, a time or a version; the numbers in it.
-    Compound(Vec<f64>),
-    /// An expression that is not worked out, such as `10+x`; the numbers in it.
-    Expression(Vec<f64>),
-}
 
 /// One token that looks like a number.
 #[derive(Clone, Debug, PartialEq)]
@@ -197,17 +183,6 @@ fn read_token(chars: &[char], at: usize, previous: Option<&Token>) -> Token {
     };
     let text: String = chars[before.start..end].iter().collect();
     Token { reading, percent, text, digits, span: before.start..end }
-}
-
-impl Reading {
-    /// The numbers that stand in it.
-    pub(in crate::grading) fn parts(&self) -> Vec<f64> {
-        match self {
-            Self::Plain(value) => vec![*value],
-            Self::Compound(parts) | Self::Expression(parts) => parts.clone(),
-            Self::Glued(..) | Self::Bound => vec![],
-        }
-    }
 }
 
 /// `1 1/2`: a whole number and a proper fraction behind it.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::domain::text::beginning;
 use crate::{
     domain::{Cost, Metered, Reply, Request, Retrieved},
     providers::usage_object,
@@ -54,7 +55,7 @@ pub(super) fn whole_output(bytes: &[u8]) -> Result<Reply, NoAnswer> {
 pub(super) fn answer_line(bytes: &[u8]) -> Result<(String, Result<Reply, NoAnswer>), NoAnswer> {
     let text = utf8(bytes)?;
     let fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-        let start: String = text.chars().take(60).collect();
+        let start = beginning(text, 60);
         NoAnswer::Malformed(format!("it wrote a line that is no JSON object ({error}): `{start}`"))
     })?;
     let id = match fields.get("id") {

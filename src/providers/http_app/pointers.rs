@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::domain::text::with_ellipsis;
 use crate::{
     domain::{Cost, Metered, Reply, Retrieved},
     providers::usage_object,
@@ -80,7 +81,7 @@ impl AnswerPointers {
     pub(super) fn read(&self, body: &str, answer: Option<&Value>) -> Result<Reply, String> {
         let text = match (answer, self.text.as_str()) {
             (None, "") => body.to_owned(),
-            (None, _) => return Err(format!("the answer is no JSON: `{}`", shortened(body, 80))),
+            (None, _) => return Err(format!("the answer is no JSON: `{}`", with_ellipsis(body, 80))),
             (Some(answer), pointer) => match at(answer, "text", pointer)? {
                 Value::String(text) => text.clone(),
                 Value::Null => {
@@ -94,7 +95,7 @@ impl AnswerPointers {
             (Some(answer), Some(pointer)) => {
                 at(answer, name, pointer).map(|value| Some(value).filter(|value| !value.is_null()))
             }
-            (None, Some(_)) => Err(format!("the answer is no JSON: `{}`", shortened(body, 80))),
+            (None, Some(_)) => Err(format!("the answer is no JSON: `{}`", with_ellipsis(body, 80))),
             (_, None) => Ok(None),
         };
         let retrieved = told("retrieved", &self.retrieved)?.map(|list| self.passages(list)).transpose()?;
@@ -141,7 +142,7 @@ fn cost(value: &Value) -> Result<Cost, String> {
 
 /// What an answer looks like, without what it says: `{answer: {text: text}, sources: [{doc: text} × 5]}`.
 fn shape(answer: &Value) -> String {
-    shortened(&shape_of(answer, 3), MAX_SHAPE)
+    with_ellipsis(&shape_of(answer, 3), MAX_SHAPE)
 }
 
 fn shape_of(value: &Value, depth: usize) -> String {
@@ -163,13 +164,6 @@ fn shape_of(value: &Value, depth: usize) -> String {
                 .collect();
             format!("{{{}}}", fields.join(", "))
         }
-    }
-}
-
-fn shortened(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

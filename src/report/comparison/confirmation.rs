@@ -2,12 +2,10 @@
 
 use std::fmt::Write;
 
+use crate::domain::text::{one_line, visible};
 use crate::{
     compare::{Confirmed, ConfirmedFlip, Count},
-    report::{
-        format::{count, visible},
-        table::Table,
-    },
+    report::{format::count, table::Table},
 };
 
 /// Longest id of a case.
@@ -31,7 +29,7 @@ pub fn confirmation_text(sides: [&str; 2], flips: &[ConfirmedFlip]) -> String {
     for said in [Confirmed::Confirmed, Confirmed::CannotTell, Confirmed::NotConfirmed] {
         for flip in flips.iter().filter(|flip| flip.confirmed == said) {
             table.row([
-                shortened(flip.case.as_str()),
+                one_line(flip.case.as_str(), ID_WIDTH),
                 flip.direction.as_str().to_owned(),
                 share(flip.baseline),
                 share(flip.candidate),
@@ -45,14 +43,6 @@ pub fn confirmation_text(sides: [&str; 2], flips: &[ConfirmedFlip]) -> String {
         let _ = write!(text, "\n{}", table.text());
     }
     text
-}
-
-fn shortened(id: &str) -> String {
-    let line = visible(id).replace(['\n', '\t'], " ");
-    if line.chars().count() <= ID_WIDTH {
-        return line;
-    }
-    line.chars().take(ID_WIDTH - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, fmt::Write};
 
+use crate::domain::text::{beginning, visible};
 use crate::{
     compare::{Comparison, Direction, FlipAnswers, FlipRow, GateVerdict, Verdict},
     domain::CaseId,
-    report::format::{count, visible},
+    report::format::count,
 };
 
 /// A step shows ten annotations of a kind: the verdict takes one, the gates up to nine.
@@ -76,8 +77,8 @@ fn annotate(text: &mut String, level: &str, title: &str, message: &str) {
 
 /// A command's message: `%` and line ends are escaped, other control characters shown.
 fn data(text: &str) -> String {
-    let kept: String = visible(&text.replace("\r\n", "\n")).chars().take(LONGEST).collect();
-    kept.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    let shown = visible(&text.replace("\r\n", "\n"));
+    beginning(&shown, LONGEST).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A command's property, in which colons and commas have a meaning, too.

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use crate::domain::text::visible;
 use crate::{
     compare::{CaseChange, Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side, side_by_side},
     domain::CaseId,
-    report::format::visible,
 };
 
 /// A comparison as JUnit XML: a suite of the gates, and a suite of the cases.

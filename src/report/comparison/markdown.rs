@@ -8,13 +8,14 @@ use std::{
     fmt::{self, Write},
 };
 
+use crate::domain::text::{cut, visible};
 use crate::{
     compare::{
         Amount, Comparison, Count, Difference, Direction, FlipAnswers, FlipRow, GateVerdict, Quantity,
         Verdict,
     },
     domain::CaseId,
-    report::format::{count, milliseconds, percent, visible},
+    report::format::{count, milliseconds, percent},
 };
 
 /// The most bytes of a comment. GitHub takes 65,536 characters; bytes are never fewer than those.
@@ -358,11 +359,7 @@ fn shortened(text: &str, width: usize) -> String {
             other => other,
         })
         .collect();
-    if line.chars().count() <= width {
-        return line;
-    }
-    let kept: String = line.chars().take(width - 1).collect();
-    format!("{kept}…")
+    cut(&line, width)
 }
 
 /// A sentence of ours that may name something of somebody else's: no character of it is markup, a

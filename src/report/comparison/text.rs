@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
+use crate::domain::text::{one_line, visible};
 use crate::{
     compare::{
         Amount, Comparison, Confirmed, Count, Difference, FlipRow, GateVerdict, Matrix, Quantity, Verdict,
     },
     report::{
-        format::{count, dollars, milliseconds, percent, visible},
+        format::{count, dollars, milliseconds, percent},
         table::Table,
     },
 };
@@ -65,7 +66,7 @@ pub fn matrix_text(matrix: &Matrix) -> String {
     for row in &matrix.rows {
         let comparison = &row.comparison;
         table.row([
-            short(&comparison.sides[1].label, 26),
+            one_line(&comparison.sides[1].label, 26),
             count(comparison.pairs as u64),
             optional(comparison.difference.candidate, percent),
             optional(comparison.difference.point, signed),
@@ -82,7 +83,7 @@ pub fn matrix_text(matrix: &Matrix) -> String {
         let _ = write!(
             text,
             "\n{}",
-            wrapped(&format!("{}: ", short(&row.comparison.sides[1].label, 40)), &row.comparison.words)
+            wrapped(&format!("{}: ", one_line(&row.comparison.sides[1].label, 40)), &row.comparison.words)
         );
         for gate in row.comparison.gates.iter().filter(|gate| gate.verdict != GateVerdict::Pass) {
             let label = format!("  {} {}: ", gate.verdict.as_str(), gate.name);
@@ -95,7 +96,7 @@ pub fn matrix_text(matrix: &Matrix) -> String {
 fn heading(comparison: &Comparison, list: bool) -> String {
     let mut text = String::new();
     for (letter, side) in ["A", "B"].iter().zip(&comparison.sides) {
-        let _ = writeln!(text, "{letter}  {} · {}", short(&side.label, 60), short(&side.model, 30));
+        let _ = writeln!(text, "{letter}  {} · {}", one_line(&side.label, 60), one_line(&side.model, 30));
         let missing: Vec<String> = side
             .not_measured
             .iter()
@@ -122,7 +123,7 @@ fn heading(comparison: &Comparison, list: bool) -> String {
     let _ = writeln!(
         text,
         "golden set {} ({fingerprint}) · {} cases compared{}",
-        short(&comparison.sides[1].golden_name, 40),
+        one_line(&comparison.sides[1].golden_name, 40),
         count(comparison.pairs as u64),
         if counts.is_empty() { String::new() } else { format!("; left out: {}", counts.join(", ")) }
     );
@@ -337,7 +338,7 @@ fn flips(comparison: &Comparison, list: bool) -> String {
         let mut table = Table::new(2, ["case", "", "A", "B", "", ""]).left(&[1, 4, 5]);
         for row in &flips.rows[..shown] {
             table.row([
-                short(row.id.as_str(), 40),
+                one_line(row.id.as_str(), 40),
                 row.direction.as_str().to_owned(),
                 passes(row.baseline),
                 passes(row.candidate),
@@ -394,7 +395,7 @@ fn slices(comparison: &Comparison) -> String {
     for slice in comparison.splits.iter().chain(&comparison.segments) {
         let difference = &slice.difference;
         table.row([
-            short(&format!("{}={}", slice.key, slice.value), 34),
+            one_line(&format!("{}={}", slice.key, slice.value), 34),
             count(difference.n_cases as u64),
             optional(difference.baseline, percent),
             optional(difference.candidate, percent),
@@ -415,7 +416,7 @@ fn graders(comparison: &Comparison) -> String {
         let difference = &grader.difference;
         let hard = if grader.hard { " (hard)" } else { "" };
         table.row([
-            format!("{}{hard}", short(&grader.name, 30)),
+            format!("{}{hard}", one_line(&grader.name, 30)),
             count(difference.n_cases as u64),
             optional(difference.baseline, percent),
             optional(difference.candidate, percent),
@@ -477,16 +478,6 @@ fn wrapped(label: &str, text: &str) -> String {
     }
     let separator = format!("\n{}", " ".repeat(indent));
     format!("{label}{}\n", lines.join(&separator))
-}
-
-/// Hostile text on one line, cut to `width` characters.
-fn short(text: &str, width: usize) -> String {
-    let shown = visible(text).replace(['\n', '\t'], " ");
-    if shown.chars().count() <= width {
-        return shown;
-    }
-    let cut: String = shown.chars().take(width - 1).collect();
-    format!("{cut}…")
 }
 
 fn optional<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {

@@ -5,10 +5,14 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::run_tables::{RunTable, run_tables};
+use crate::domain::{CasePos, RunRow};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
-    write::{answers::Answers, dictionary},
+    write::{
+        answers::Answers,
+        packed::{pack, unpack},
+    },
 };
 
 /// Whose words go.
@@ -33,8 +37,8 @@ pub struct Forgotten {
 
 /// A case of a run that is to be forgotten.
 struct Row {
-    run: i64,
-    position: i64,
+    run: RunRow,
+    position: CasePos,
     case: String,
     content: i64,
 }
@@ -88,17 +92,17 @@ fn rows(connection: &Connection, which: Forget<'_>) -> rusqlite::Result<Vec<Row>
 fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgotten> {
     let tables = run_tables(connection)?;
     let mut forgotten = Forgotten::default();
-    let mut runs: Vec<i64> = vec![];
+    let mut runs: Vec<RunRow> = vec![];
     let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     for case in cases {
-        dictionary::forget(connection, case)?;
+        forget_dictionaries(connection, case)?;
     }
     for row in rows {
         forget_stop_reasons(connection, row)?;
         forgotten.trials += forget_trials(connection, &tables, row)?;
         connection.execute(
             "UPDATE run_case SET trace_id = NULL WHERE run = ? AND position = ?",
-            [row.run, row.position],
+            params![row.run, row.position],
         )?;
         connection.execute(
             "UPDATE case_content SET content = '', zstd = NULL WHERE id = ?1
@@ -116,6 +120,38 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
     Ok(forgotten)
 }
 
+/// Drops the dictionaries that quote a case; the texts that need them are packed without.
+fn forget_dictionaries(connection: &Connection, case: &str) -> rusqlite::Result<()> {
+    let quoting: Vec<(i64, Vec<u8>)> = connection
+        .prepare(
+            "SELECT d.id, d.name FROM dictionary d JOIN dictionary_case c ON c.dictionary = d.id
+             WHERE c.case_id = ?",
+        )?
+        .query_map([case], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    for (id, name) in quoting {
+        let answers: Vec<i64> = connection
+            .prepare("SELECT id FROM answer WHERE substr(zstd, 1, 8) = ?")?
+            .query_map([&name], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        for answer in answers {
+            let packed: Vec<u8> = connection
+                .prepare_cached("SELECT zstd FROM answer WHERE id = ?")?
+                .query_row([answer], |row| row.get(0))?;
+            let text = unpack(&packed)?;
+            let packed = pack(&text, None);
+            let plain = if packed.zstd.is_some() { "" } else { text.as_str() };
+            connection.execute(
+                "UPDATE answer SET text = ?, zstd = ? WHERE id = ?",
+                params![plain, packed.zstd, answer],
+            )?;
+        }
+        connection.execute("DELETE FROM dictionary_case WHERE dictionary = ?", [id])?;
+        connection.execute("DELETE FROM dictionary WHERE id = ?", [id])?;
+    }
+    Ok(())
+}
+
 /// Takes what failures of the case said out of the reasons why runs stopped.
 fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<()> {
     let messages: Vec<String> = connection
@@ -124,7 +160,7 @@ fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<(
              UNION SELECT failure_message FROM trial
              WHERE run = ?1 AND case_position = ?2 AND failure_message <> ''",
         )?
-        .query_map([row.run, row.position], |row| row.get(0))?
+        .query_map(params![row.run, row.position], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for message in messages {
         for sql in [
@@ -140,7 +176,7 @@ fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<(
 /// Takes the words out of a case's trials; how many they were.
 fn forget_trials(connection: &Connection, tables: &[RunTable], row: &Row) -> rusqlite::Result<u64> {
     const TRIALS: &str = "run = ?1 AND case_position = ?2";
-    let key = [row.run, row.position];
+    let key = params![row.run, row.position];
     let answers: Vec<i64> = connection
         .prepare_cached(&format!("SELECT DISTINCT answer FROM trial WHERE {TRIALS} AND answer IS NOT NULL"))?
         .query_map(key, |row| row.get(0))?

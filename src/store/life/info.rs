@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use super::upkeep::with_suffix;
 use crate::domain::RunId;
 use crate::store::{
     error::{StoreError, failed_to},
+    files::with_suffix,
     open::Store,
 };
 

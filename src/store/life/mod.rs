@@ -6,11 +6,11 @@ mod forget;
 mod info;
 mod merge;
 mod run_tables;
-pub(super) mod upkeep;
+mod upkeep;
 
 pub use self::{
     forget::{Forget, Forgotten},
     info::{KindSize, RunSize, StoreInfo},
-    merge::Merged,
+    merge::{ConfigForm, Merged},
     upkeep::Compacted,
 };

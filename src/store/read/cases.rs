@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use rusqlite::{OptionalExtension, params, types::Type};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::domain::{Case, CaseId, Examples, Fingerprint, GraderSpec, Input, PassIf, SharedSegments, Split};
+use crate::domain::{Case, CaseId, CasePos, Fingerprint, PassIf, RunRow, SharedSegments, Split};
 use crate::store::{
+    case_content::CaseContent,
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
@@ -17,7 +17,7 @@ use crate::store::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunCase {
     /// Its position in the run's golden set, from 0.
-    pub position: u32,
+    pub position: CasePos,
     /// Its id.
     pub id: CaseId,
     /// Hash over all that can change its result.
@@ -34,79 +34,6 @@ pub struct RunCase {
     pub repeats: u32,
     /// From its repeats to its verdict.
     pub pass_if: PassIf,
-}
-
-/// All of a case that can change its result: what its fingerprint is made of.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct CaseContent {
-    /// What is asked.
-    pub input: Input,
-    /// What the application knew; `Null` when absent.
-    pub context: Value,
-    /// What graders compare with; `Null` when absent.
-    pub expected: Value,
-    /// The graders that all must pass.
-    pub graders: Vec<GraderSpec>,
-    /// From its repeats to its verdict.
-    pub pass_if: PassIf,
-    /// The cluster it names.
-    pub cluster: Option<String>,
-    /// Its weight.
-    pub weight: f64,
-    /// Answers to test its graders with; not part of its fingerprint, but simulated answers are
-    /// drawn from them.
-    #[serde(default)]
-    pub examples: Examples,
-}
-
-impl CaseContent {
-    /// What is left of a case that was forgotten.
-    fn forgotten() -> Self {
-        Self {
-            input: Input::Text(String::new()),
-            context: Value::Null,
-            expected: Value::Null,
-            graders: vec![],
-            pass_if: PassIf::default(),
-            cluster: None,
-            weight: 1.0,
-            examples: Examples::default(),
-        }
-    }
-
-    /// Whether it was forgotten ([`Store::forget`]).
-    pub fn is_forgotten(&self) -> bool {
-        // A case that is asked has a grader.
-        self.graders.is_empty()
-    }
-}
-
-/// [`CaseContent`] on its way into the store, without copies.
-#[derive(Serialize)]
-struct ContentOf<'a> {
-    input: &'a Input,
-    context: &'a Value,
-    expected: &'a Value,
-    graders: &'a [GraderSpec],
-    pass_if: PassIf,
-    cluster: Option<&'a str>,
-    weight: f64,
-    examples: &'a Examples,
-}
-
-/// A case's content as the store keeps it.
-pub(in crate::store) fn content_json(case: &Case) -> Result<String, StoreError> {
-    let content = ContentOf {
-        input: &case.input,
-        context: &case.context,
-        expected: &case.expected,
-        graders: &case.graders,
-        pass_if: case.pass_if,
-        cluster: case.cluster.as_deref(),
-        weight: case.weight,
-        examples: &case.examples,
-    };
-    serde_json::to_string(&content).map_err(|source| StoreError::Json { what: "a case", source })
 }
 
 const RUN_CASE: &str = "SELECT c.position, c.case_id, k.fingerprint, c.split, c.cluster, c.weight, c.segment,
@@ -158,7 +85,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_case<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(RunCase) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read the run's cases");
@@ -178,7 +105,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_whole_case<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(Case) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut segments = SharedSegments::default();
@@ -195,7 +122,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn whole_case(&self, run: i64, id: &CaseId) -> Result<Option<Case>, StoreError> {
+    pub fn whole_case(&self, run: RunRow, id: &CaseId) -> Result<Option<Case>, StoreError> {
         let found = self.find_case(run, id)?.filter(|(_, content)| !content.is_forgotten());
         Ok(found.map(|(planned, content)| whole(planned, content, &mut SharedSegments::default())))
     }
@@ -204,7 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn find_case(&self, run: i64, id: &CaseId) -> Result<Option<(RunCase, CaseContent)>, StoreError> {
+    pub fn find_case(&self, run: RunRow, id: &CaseId) -> Result<Option<(RunCase, CaseContent)>, StoreError> {
         let failed = failed_to("read the case");
         let query = format!("{RUN_CASE} WHERE c.run = ? AND c.case_id = ?");
         let found = self
@@ -260,7 +187,7 @@ mod tests {
         let (row, content) = store.find_case(run.id, &"b".into()).unwrap().unwrap();
         assert_eq!(
             (row.position, row.repeats, row.split, row.cluster.as_str(), row.weight, row.pass_if),
-            (1, 3, second.split, "doc-7", 0.1, second.pass_if)
+            (CasePos(1), 3, second.split, "doc-7", 0.1, second.pass_if)
         );
         assert_eq!((row.fingerprint, row.segment), (second.fingerprint, (*second.segment).clone()));
         assert_eq!((content.input, content.expected), (second.input, second.expected));

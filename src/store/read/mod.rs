@@ -1,6 +1,6 @@
 //! Reading what is stored: runs, their cases, trials and scores, row by row.
 
-pub(super) mod cases;
+mod cases;
 mod compared;
 mod export;
 pub(super) mod find;
@@ -9,10 +9,10 @@ mod scorecard;
 pub(super) mod trials;
 
 pub use self::{
-    cases::{CaseContent, RunCase},
+    cases::RunCase,
     compared::{ComparedScore, ComparedTrial},
     export::ExportedTrial,
-    find::{RunDetail, RunRow},
+    find::{ListedRun, RunDetail},
     history::Returned,
     scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
     trials::StoredTrial,

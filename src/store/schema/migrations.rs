@@ -4,23 +4,15 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{version_1, version_2, version_4};
+use super::{version_1, version_2, version_3, version_4, version_5, version_6};
 use crate::store::{
-    application, confirmation,
     error::{StoreError, failed_to},
-    estimates,
-    life::upkeep,
+    files,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 6] = [
-    version_1::VERSION_1,
-    version_2::STORE_LIFE,
-    confirmation::TABLE,
-    version_4::STEERING_AND_REUSE,
-    estimates::ESTIMATE_TABLE,
-    application::TOLD_BY_APPLICATIONS,
-];
+const STEPS: [&str; 6] =
+    [version_1::SQL, version_2::SQL, version_3::SQL, version_4::SQL, version_5::SQL, version_6::SQL];
 
 /// The version this build reads and writes.
 pub(in crate::store) const VERSION: usize = STEPS.len();
@@ -58,9 +50,9 @@ pub(in crate::store) fn migrate(connection: &mut Connection, path: &Path) -> Res
 
 /// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has.
 fn keep_before(connection: &Connection, path: &Path) -> Result<(), StoreError> {
-    let copy = upkeep::with_suffix(path, &format!(".before-v{VERSION}"));
+    let copy = files::with_suffix(path, &format!(".before-v{VERSION}"));
     // A store in memory has no file.
-    if copy.exists() || !path.exists() { Ok(()) } else { upkeep::copy_to(connection, &copy) }
+    if copy.exists() || !path.exists() { Ok(()) } else { files::copy_to(connection, &copy) }
 }
 
 /// The version of a store, once it is known to be one that this build can read or bring up to date.
@@ -119,12 +111,12 @@ mod tests {
             "PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 1; {}
              INSERT INTO run VALUES (1, 'a-1', 'a', 1, 'complete', '1', zeroblob(32), 'g', 'g', '{{}}', NULL,
                 '[]', '0.1.0', NULL, 5, 6, NULL);",
-            version_1::VERSION_1
+            version_1::SQL
         ));
         let runs = |store: &Store| store.list_runs().unwrap().len();
         // Reading brings it up to date, too.
         assert_eq!(runs(&Store::open_read_only(&path).unwrap()), 1);
-        let copy = upkeep::with_suffix(&path, &format!(".before-v{VERSION}"));
+        let copy = files::with_suffix(&path, &format!(".before-v{VERSION}"));
         let old = Connection::open(&copy).unwrap();
         assert_eq!(check(&old, &copy).unwrap(), 1);
         assert_eq!(runs(&Store::open(&path).unwrap()), 1);

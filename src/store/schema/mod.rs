@@ -3,4 +3,7 @@
 pub(super) mod migrations;
 mod version_1;
 mod version_2;
+mod version_3;
 mod version_4;
+mod version_5;
+mod version_6;

@@ -5,7 +5,7 @@
 /// Columns that scorecards and resumes scan stand before the long ones, and answers have a table of
 /// their own, so that a scan of a million trials reads neither answers nor messages, and a verdict
 /// is written without copying the answer. Grader, target and run names are said once, by position.
-pub(super) const VERSION_1: &str = "
+pub(super) const SQL: &str = "
 CREATE TABLE run (
     id                 INTEGER PRIMARY KEY,
     name               TEXT NOT NULL UNIQUE,

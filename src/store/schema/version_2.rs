@@ -2,7 +2,7 @@
 
 /// Answers and contents are packed and answers found by their hash; rows of before stay as they are
 /// until `store compact`. A run that is being deleted may lose its answered trials.
-pub(super) const STORE_LIFE: &str = "
+pub(super) const SQL: &str = "
 ALTER TABLE answer ADD COLUMN hash BLOB CHECK (length(hash) = 16);
 ALTER TABLE answer ADD COLUMN zstd BLOB;
 ALTER TABLE answer ADD COLUMN bytes INTEGER;

@@ -2,7 +2,7 @@
 
 /// Adds the tables `run_control` and `queue_log`, and to `trial` what it was asked and which earlier
 /// answer it was given.
-pub(super) const STEERING_AND_REUSE: &str = "
+pub(super) const SQL: &str = "
 CREATE TABLE run_control (
     run                      INTEGER NOT NULL REFERENCES run (id),
     provider                 TEXT NOT NULL,

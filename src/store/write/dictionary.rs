@@ -10,7 +10,7 @@ use std::{
 use rusqlite::{Connection, params};
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
-use super::packed::LEVEL;
+use super::zstd::{LEVEL, is_frame};
 use crate::domain::TrialKey;
 
 /// What stands first in a text compressed with a dictionary: half of the half of its hash.
@@ -102,7 +102,7 @@ impl Dictionaries {
         let left = self.packed as f64 / self.samples.len() as f64;
         let mut bytes = std::mem::take(&mut self.samples);
         bytes.truncate(SIZE);
-        let makes = left > GOOD && !zstd_magic(blake3::hash(&bytes).as_bytes());
+        let makes = left > GOOD && !is_frame(blake3::hash(&bytes).as_bytes());
         if makes {
             self.current = Some(learn(&bytes));
             self.unsaved = Some(bytes);
@@ -131,11 +131,6 @@ impl Dictionaries {
     }
 }
 
-/// Whether the bytes begin as a zstd frame does (RFC 8878, 3.1.1): then no dictionary's name.
-pub(super) fn zstd_magic(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x28, 0xB5, 0x2F, 0xFD])
-}
-
 /// Takes over the dictionaries of another store.
 pub(in crate::store) fn copy(from: &Connection, to: &Connection) -> rusqlite::Result<()> {
     let mut theirs = from.prepare("SELECT id, name, zstd FROM dictionary ORDER BY id")?;
@@ -155,38 +150,6 @@ pub(in crate::store) fn copy(from: &Connection, to: &Connection) -> rusqlite::Re
                 params![row.get::<_, String>(0)?, name],
             )?;
         }
-    }
-    Ok(())
-}
-
-/// Drops the dictionaries that quote a case; the texts that need them are packed without.
-pub(in crate::store) fn forget(connection: &Connection, case: &str) -> rusqlite::Result<()> {
-    let quoting: Vec<(i64, Name)> = connection
-        .prepare(
-            "SELECT d.id, d.name FROM dictionary d JOIN dictionary_case c ON c.dictionary = d.id
-             WHERE c.case_id = ?",
-        )?
-        .query_map([case], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    for (id, name) in quoting {
-        let answers: Vec<i64> = connection
-            .prepare("SELECT id FROM answer WHERE substr(zstd, 1, 8) = ?")?
-            .query_map([name], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        for answer in answers {
-            let packed: Vec<u8> = connection
-                .prepare_cached("SELECT zstd FROM answer WHERE id = ?")?
-                .query_row([answer], |row| row.get(0))?;
-            let text = super::packed::unpack(&packed)?;
-            let packed = super::packed::pack(&text, None);
-            let plain = if packed.zstd.is_some() { "" } else { text.as_str() };
-            connection.execute(
-                "UPDATE answer SET text = ?, zstd = ? WHERE id = ?",
-                params![plain, packed.zstd, answer],
-            )?;
-        }
-        connection.execute("DELETE FROM dictionary_case WHERE dictionary = ?", [id])?;
-        connection.execute("DELETE FROM dictionary WHERE id = ?", [id])?;
     }
     Ok(())
 }

@@ -5,12 +5,14 @@ mod claim;
 pub(super) mod contents;
 pub(super) mod dictionary;
 pub(super) mod insert;
-pub(super) mod new_run;
+mod new_run;
 pub(super) mod packed;
+mod status;
 pub(super) mod writer;
+mod zstd;
 
 pub use self::{
     claim::RunClaim,
-    new_run::{CreatedRun, NewGrader, NewRun, NewTarget},
+    new_run::{CreatedRun, NewRun},
     writer::{StoreWriter, Write},
 };

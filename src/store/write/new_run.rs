@@ -1,7 +1,6 @@
 //! Making a run: all of it in one transaction, or nothing.
 
 use rusqlite::{Connection, TransactionBehavior, params};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -9,14 +8,15 @@ use super::{
     contents::Contents,
 };
 use crate::domain::{
-    AnswerKeeping, Case, Fingerprint, GraderName, ModelId, Price, ProviderName, RunId, RunStatus, Shard,
-    TargetName, UnixMillis,
+    AnswerKeeping, Case, CasePos, Fingerprint, Price, RunId, RunRow, RunStatus, Shard, UnixMillis,
 };
 use crate::store::{
+    case_content::content_json,
+    columns::json,
     error::{StoreError, failed_to},
+    frozen::{NewGrader, NewTarget},
     open::Store,
     prices,
-    read::cases::content_json,
 };
 
 /// Everything that is frozen when a run begins. Holds no secret.
@@ -51,40 +51,14 @@ pub struct NewRun<'a> {
     /// The part of the golden set that it asks; `None`: all of it.
     pub shard: Option<Shard>,
     /// The place of each of its cases among those of all shards; empty when it has no shard.
-    pub golden_positions: &'a [u32],
-}
-
-/// A target as a run froze it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NewTarget {
-    /// Its name.
-    pub name: TargetName,
-    /// Its account.
-    pub provider: ProviderName,
-    /// Its model.
-    pub model: ModelId,
-    /// All its settings.
-    pub config: Value,
-}
-
-/// A grader as a run froze it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewGrader {
-    /// The name its scores are reported under.
-    pub name: GraderName,
-    /// Whether its failures are hard ones.
-    pub hard: bool,
-    /// Which grader it is, such as `words`.
-    pub kind: String,
-    /// The version of its rules: scores of different versions do not compare.
-    pub version: String,
+    pub golden_positions: &'a [CasePos],
 }
 
 /// A run that was just made, and claimed by this process.
 #[derive(Debug)]
 pub struct CreatedRun {
     /// Its row.
-    pub id: i64,
+    pub id: RunRow,
     /// Its name.
     pub name: RunId,
     /// The right to work on it.
@@ -116,7 +90,7 @@ impl Store {
     }
 }
 
-fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId), StoreError> {
+fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(RunRow, RunId), StoreError> {
     let failed = failed_to("store the new run");
     let number: i64 = connection
         .query_row(
@@ -151,7 +125,7 @@ fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId),
             ],
         )
         .map_err(&failed)?;
-    let id = connection.last_insert_rowid();
+    let id = RunRow(connection.last_insert_rowid());
     if let Some(shard) = new.shard {
         connection
             .execute(
@@ -164,7 +138,7 @@ fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId),
     Ok((id, RunId::from(name)))
 }
 
-fn insert_targets(connection: &Connection, run: i64, targets: &[NewTarget]) -> Result<(), StoreError> {
+fn insert_targets(connection: &Connection, run: RunRow, targets: &[NewTarget]) -> Result<(), StoreError> {
     for (position, target) in targets.iter().enumerate() {
         let config = json("a target", &target.config)?;
         connection
@@ -184,7 +158,7 @@ fn insert_targets(connection: &Connection, run: i64, targets: &[NewTarget]) -> R
     Ok(())
 }
 
-fn insert_graders(connection: &Connection, run: i64, graders: &[NewGrader]) -> rusqlite::Result<()> {
+fn insert_graders(connection: &Connection, run: RunRow, graders: &[NewGrader]) -> rusqlite::Result<()> {
     for (position, grader) in graders.iter().enumerate() {
         connection.execute(
             "INSERT INTO grader (run, position, name, hard, kind, version) VALUES (?, ?, ?, ?, ?, ?)",
@@ -203,8 +177,8 @@ fn insert_graders(connection: &Connection, run: i64, graders: &[NewGrader]) -> r
 
 fn insert_cases<'c>(
     connection: &Connection,
-    run: i64,
-    golden_positions: &[u32],
+    run: RunRow,
+    golden_positions: &[CasePos],
     cases: impl IntoIterator<Item = (&'c Case, u32)>,
 ) -> Result<(), StoreError> {
     let failed = failed_to("store the new run's cases");
@@ -239,13 +213,6 @@ fn insert_cases<'c>(
 
 fn row_number(position: usize) -> i64 {
     i64::try_from(position).expect("a list in memory has fewer than 2^63 members")
-}
-
-pub(in crate::store) fn json(
-    what: &'static str,
-    value: &(impl Serialize + ?Sized),
-) -> Result<String, StoreError> {
-    serde_json::to_string(value).map_err(|source| StoreError::Json { what, source })
 }
 
 #[cfg(test)]

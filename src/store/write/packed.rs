@@ -4,14 +4,14 @@ use std::{borrow::Cow, io};
 
 use rusqlite::types::{FromSqlError, Type};
 
-use super::dictionary::{self, Dictionary};
+use super::{
+    dictionary::{self, Dictionary},
+    zstd::{LEVEL, is_frame},
+};
 use crate::store::columns::Columns;
 
 /// Texts shorter than this stay plain: SQL reads them, and compression would save little.
 const PLAIN_BELOW: usize = 1_024;
-
-/// The level of zstd.
-pub(super) const LEVEL: i32 = 6;
 
 /// How a text is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,11 +58,10 @@ pub(in crate::store) fn hash_of(text: &str) -> [u8; 16] {
 /// The text behind `packed`.
 pub(in crate::store) fn unpack(packed: &[u8]) -> Result<String, FromSqlError> {
     let bytes = match packed.split_at_checked(8) {
-        Some((name, frame)) if !dictionary::zstd_magic(name) => dictionary::decode(name, frame)
-            .unwrap_or_else(|| {
-                let message = "its dictionary is not in the store";
-                Err(io::Error::new(io::ErrorKind::InvalidData, message))
-            }),
+        Some((name, frame)) if !is_frame(name) => dictionary::decode(name, frame).unwrap_or_else(|| {
+            let message = "its dictionary is not in the store";
+            Err(io::Error::new(io::ErrorKind::InvalidData, message))
+        }),
         _ => zstd::stream::decode_all(packed),
     }
     .map_err(|error| FromSqlError::Other(error.into()))?;

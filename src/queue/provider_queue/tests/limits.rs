@@ -1,6 +1,6 @@
 //! Limits a minute: kept to, and used.
 
-use crate::domain::{LimitDimension, LimitReading, Usage};
+use crate::domain::{CasePos, LimitDimension, LimitReading, Repeat, RunRow, TargetPos, Usage};
 
 use super::*;
 
@@ -67,7 +67,8 @@ async fn reserved_output_never_provokes_a_refusal_and_comes_back() {
         let trials = (0..10).map(|case| {
             let queue = queue.clone();
             tokio::spawn(async move {
-                let key = TrialKey { run: 1, target: 0, case, repeat: 1 };
+                let key =
+                    TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
                 let settlement =
                     queue.settle(key, 1, &request(0, case), TokenDemand { input: 0, output: 400 }).await;
                 (begin.elapsed(), ended(settlement))
@@ -109,7 +110,7 @@ async fn what_headers_tell_is_kept_to_and_what_remains_is_not_a_share() {
     stage.run(111, TokenDemand::default()).await;
     // One before anything is told and eight more of the burst of nine, then 102 at ten a second.
     assert!((10.19..10.25).contains(&begin.elapsed().as_secs_f64()), "{:?}", begin.elapsed());
-    assert_eq!(stage.queue.learnt().requests, Some(600));
+    assert_eq!(stage.queue.learnt().per_minute.requests, Some(600));
 }
 
 fn requests_a_minute(limit: u64, remaining: u64) -> LimitReport {
@@ -166,7 +167,8 @@ async fn run(per_minute: u64, configured: Option<u64>, tells_limits: bool) -> (f
     let trials = (0..200).map(|case| {
         let queue = queue.clone();
         tokio::spawn(async move {
-            let key = TrialKey { run: 1, target: 0, case, repeat: 1 };
+            let key =
+                TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
             ended(queue.settle(key, 1, &request(0, case), TokenDemand::default()).await)
         })
     });
