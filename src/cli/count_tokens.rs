@@ -3,6 +3,7 @@
 use super::{error::CliError, output};
 use crate::{
     config::{self, Experiment},
+    domain::{CasePos, Repeat, TargetPos},
     estimate::{History, history::InputRatio},
 };
 
@@ -12,7 +13,7 @@ const COUNTED: usize = 20;
 /// Corrects the history of every target whose provider counts by counts of its own prompts.
 pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<(), CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    for (place, target) in experiment.targets.iter().enumerate() {
+    for (place, target) in (0..).map(TargetPos).zip(&experiment.targets) {
         let provider = &experiment.settings.providers[target.provider];
         if !provider.kind.counts_tokens() {
             continue;
@@ -23,7 +24,7 @@ pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<
         let step = experiment.cases.len().div_ceil(COUNTED).max(1);
         let (mut real, mut counted) = (vec![], vec![]);
         for case in (0..experiment.cases.len()).step_by(step) {
-            let request = experiment.request(place, case, 1);
+            let request = experiment.request(place, CasePos::at(case), Repeat::FIRST);
             let tokens = runtime.block_on(counter.count(&request)).map_err(|rejection| CliError::Usage {
                 message: format!("the prompts of `{}` cannot be counted: {rejection}", target.name),
                 hint: Some("leave out `--count-tokens`".to_owned()),
@@ -36,7 +37,7 @@ pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<
             real.len(),
             target.name
         ));
-        history.targets[place].input_ratio = InputRatio::of(&real, &counted);
+        history.targets[place.index()].input_ratio = InputRatio::of(&real, &counted);
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
+    domain::{RunRow, TargetPos},
     estimate::{
         self, Assumptions, Estimate, History, Options, Spread,
         design::{self, DesignRow, Impossible, Prices},
@@ -207,7 +208,7 @@ fn open(path: &std::path::Path) -> Result<Option<Store>, CliError> {
 pub(super) fn at_start(
     store: &Store,
     experiment: &Experiment,
-    run: i64,
+    run: RunRow,
     pilot: bool,
 ) -> Result<Value, CliError> {
     let history = History::read(store, experiment, &[run])?;
@@ -412,7 +413,7 @@ pub(super) fn print_account(store: &Store, detail: &RunDetail) -> Result<(), Cli
         cases.push(case);
         Ok(())
     })?;
-    for (position, target) in (0_u32..).zip(&detail.targets) {
+    for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
         let measured = Measurements::read(store, detail.row.id, position, &cases)?;
         let mut table = SampleTable::default();
         let (mut repeats, mut undecided) = (0, vec![]);

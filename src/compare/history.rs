@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::error::CompareError;
 use crate::{
     config::comparable_target,
-    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, UnixMillis, Verdict},
-    store::{NewGrader, Returned, RunRow, Store, StoreError},
+    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, TargetPos, UnixMillis, Verdict},
+    store::{ListedRun, NewGrader, Returned, Store, StoreError},
 };
 
 /// A target over its runs, the oldest first.
@@ -101,12 +101,13 @@ impl History {
     ///
     /// # Errors
     /// The store or what it keeps of a run's settings cannot be read.
-    pub fn read(store: &Store, runs: &[RunRow], target: &str) -> Result<Self, CompareError> {
+    pub fn read(store: &Store, runs: &[ListedRun], target: &str) -> Result<Self, CompareError> {
         let mut history = Self { target: target.to_owned(), ..Self::default() };
         let mut known: HashMap<(CaseId, Fingerprint), usize> = HashMap::new();
         for row in runs {
             let detail = store.run_detail(row.id)?;
-            let found = (0..).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
+            let found =
+                (0..).map(TargetPos).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
             let Some((position, found)) = found else { continue };
             let mut run = HistoryRun {
                 run: row.name.clone(),
@@ -140,7 +141,7 @@ impl History {
                 Ok(())
             })?;
             store.for_each_measured::<StoreError>(row.id, position, |trial| {
-                let counts = &mut run.counts[trial.case as usize];
+                let counts = &mut run.counts[trial.case.index()];
                 counts.measured += u32::from(matches!(trial.verdict, Some(Verdict::Pass | Verdict::Fail)));
                 counts.passes += u32::from(trial.verdict == Some(Verdict::Pass));
                 if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {

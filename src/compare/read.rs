@@ -7,7 +7,7 @@ use super::{
     side::{Count, Percentiles, Side, SideCase, SideGrader, SideRetrieval, SideTotals},
 };
 use crate::{
-    domain::{Cost, Outcome},
+    domain::{CasePos, Cost, Outcome, Repeat, RunRow, TargetPos},
     stats::{Clusters, Level, quantiles},
     store::{ComparedTrial, RunCase, RunDetail, Store, StoreError},
 };
@@ -17,7 +17,7 @@ impl Side {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, run: &RunDetail, target: u32) -> Result<Self, CompareError> {
+    pub fn read(store: &Store, run: &RunDetail, target: TargetPos) -> Result<Self, CompareError> {
         let id = run.row.id;
         let mut cases = vec![];
         store.for_each_case::<StoreError>(id, |case| {
@@ -27,7 +27,7 @@ impl Side {
         let graders = read_scores(store, id, target, &mut cases)?;
         let totals = read_trials(store, id, target, &mut cases)?;
         read_retrieval(store, id, target, &mut cases)?;
-        let own = &run.targets[target as usize];
+        let own = &run.targets[target.index()];
         let label = match run.targets.len() {
             1 => run.row.name.to_string(),
             _ => format!("{}:{}", run.row.name, own.name),
@@ -71,16 +71,16 @@ fn empty_case(case: RunCase) -> SideCase {
 /// The repeat whose hard scores are being read.
 #[derive(Clone, Copy, Debug)]
 struct HardRepeat {
-    case: u32,
-    repeat: u32,
+    case: CasePos,
+    repeat: Repeat,
     scored: bool,
     passed: bool,
 }
 
 fn read_scores(
     store: &Store,
-    run: i64,
-    target: u32,
+    run: RunRow,
+    target: TargetPos,
     cases: &mut [SideCase],
 ) -> Result<Vec<SideGrader>, StoreError> {
     let mut graders: Vec<SideGrader> = store
@@ -98,16 +98,16 @@ fn read_scores(
     let n = cases.len();
     let mut close = |repeat: HardRepeat| {
         if repeat.scored {
-            add(&mut cases[repeat.case as usize].hard, repeat.passed);
+            add(&mut cases[repeat.case.index()].hard, repeat.passed);
         }
     };
     store.for_each_compared_score(run, target, |score| {
-        let grader = &mut graders[score.grader as usize];
+        let grader = &mut graders[score.grader.index()];
         if grader.counts.is_empty() {
             grader.counts = vec![Count::default(); n];
         }
         if let Some(passed) = score.passed {
-            add(&mut grader.counts[score.case as usize], passed);
+            add(&mut grader.counts[score.case.index()], passed);
         }
         if !grader.hard {
             return;
@@ -133,11 +133,16 @@ fn read_scores(
 }
 
 /// Fills in what was retrieved for each case: means over the repeats whose application told it.
-fn read_retrieval(store: &Store, run: i64, target: u32, cases: &mut [SideCase]) -> Result<(), StoreError> {
+fn read_retrieval(
+    store: &Store,
+    run: RunRow,
+    target: TargetPos,
+    cases: &mut [SideCase],
+) -> Result<(), StoreError> {
     let mut repeats = vec![0_u32; cases.len()];
     store.for_each_retrieval::<StoreError>(run, target, |row| {
         let Some(score) = row.score else { return Ok(()) };
-        let at = row.case as usize;
+        let at = row.case.index();
         repeats[at] += 1;
         let so_far = cases[at].retrieval.unwrap_or(SideRetrieval { hit_rate: 0.0, recall: 0.0 });
         // A running mean: the repeats of a case come one after the other.
@@ -170,15 +175,15 @@ struct CaseSums {
 
 fn read_trials(
     store: &Store,
-    run: i64,
-    target: u32,
+    run: RunRow,
+    target: TargetPos,
     cases: &mut [SideCase],
 ) -> Result<SideTotals, StoreError> {
     let planned = cases.iter().map(|case| u64::from(case.planned)).sum();
     let mut totals = SideTotals { planned, ..SideTotals::default() };
     let mut sums = vec![CaseSums::default(); cases.len()];
     let mut latencies: Vec<f64> = vec![];
-    let mut latency_cases: Vec<u32> = vec![];
+    let mut latency_cases: Vec<CasePos> = vec![];
     let mut cost: Option<Cost> = None;
     let mut not_measured: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut ended = 0;
@@ -187,14 +192,14 @@ fn read_trials(
         match trial.passed {
             Some(passed) => {
                 totals.graded += 1;
-                add(&mut cases[trial.case as usize].count, passed);
+                add(&mut cases[trial.case.index()].count, passed);
             }
             None => *not_measured.entry(reason(&trial)).or_default() += 1,
         }
         if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {
             return;
         }
-        let sums = &mut sums[trial.case as usize];
+        let sums = &mut sums[trial.case.index()];
         sums.answers += 1;
         match trial.cost {
             Some(own) => {
@@ -246,14 +251,14 @@ fn reason(trial: &ComparedTrial) -> &'static str {
     }
 }
 
-fn percentiles(values: Vec<f64>, of_case: &[u32], cases: &[SideCase], planned: u64) -> Percentiles {
+fn percentiles(values: Vec<f64>, of_case: &[CasePos], cases: &[SideCase], planned: u64) -> Percentiles {
     let mut known: HashMap<&str, u32> = HashMap::new();
     let mut label_of = |cluster| {
         let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
         *known.entry(cluster).or_insert(next)
     };
     let of_cases: Vec<u32> = cases.iter().map(|case| label_of(case.cluster.as_str())).collect();
-    let labels: Vec<u32> = of_case.iter().map(|&case| of_cases[case as usize]).collect();
+    let labels: Vec<u32> = of_case.iter().map(|&case| of_cases[case.index()]).collect();
     let clusters = Clusters::from_labels(&labels);
     let estimated = quantiles(&values, &clusters, &[Level::P50, Level::P95], 0.95);
     let Ok(Ok(found)) = estimated else { return Percentiles::default() };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{CaseId, Cost, Fingerprint, PassIf, Split};
+use crate::domain::{CaseId, Cost, Fingerprint, PassIf, RunRow, Split, TargetPos};
 
 /// How often something was measured and passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -152,7 +152,7 @@ pub struct Side {
     /// The model asked.
     pub model: String,
     /// The run's row and the target's position in the store; `None` for a committed baseline.
-    pub stored: Option<(i64, u32)>,
+    pub stored: Option<(RunRow, TargetPos)>,
     /// Fingerprint of the whole golden set.
     pub golden_fingerprint: Fingerprint,
     /// The golden set's name.

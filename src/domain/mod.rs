@@ -18,6 +18,7 @@ mod limits;
 mod money;
 mod outcome;
 mod pass_if;
+mod position;
 mod price;
 mod prompt;
 mod prompt_cache;
@@ -48,6 +49,7 @@ pub use self::{
     money::{Cost, MoneyError},
     outcome::Outcome,
     pass_if::PassIf,
+    position::{AskerPos, CasePos, GraderPos, PricePos, Repeat, RunRow, TargetPos},
     price::{Price, Rates, Tier},
     prompt::Prompt,
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},

@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::Range;
 use crate::{
-    domain::{Outcome, RunStatus},
-    store::{RunRow, Store, StoreError},
+    domain::{Outcome, RunRow, RunStatus, TargetPos},
+    store::{ListedRun, Store, StoreError},
 };
 
 /// The latest estimates that a record looks back on.
@@ -65,7 +65,7 @@ pub struct TargetRecord {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn held(store: &Store, run: &RunRow) -> Result<Option<HeldRun>, StoreError> {
+pub fn held(store: &Store, run: &ListedRun) -> Result<Option<HeldRun>, StoreError> {
     if run.status != RunStatus::Complete || run.stop_reason.is_some() {
         return Ok(None);
     }
@@ -80,8 +80,8 @@ pub fn held(store: &Store, run: &RunRow) -> Result<Option<HeldRun>, StoreError> 
         return Ok(None);
     }
     let mut targets = vec![];
-    for (position, target) in (0_u32..).zip(store.targets(run.id)?) {
-        let Some(estimated) = estimate["targets"].get(position as usize) else { continue };
+    for (position, target) in (0..).map(TargetPos).zip(store.targets(run.id)?) {
+        let Some(estimated) = estimate["targets"].get(position.index()) else { continue };
         let real = real(store, run.id, position)?;
         targets.push(HeldTarget {
             name: target.name.to_string(),
@@ -131,7 +131,7 @@ struct Real {
 }
 
 /// What a target's answers really took; `None` where an answer's part is not known.
-fn real(store: &Store, run: i64, target: u32) -> Result<Real, StoreError> {
+fn real(store: &Store, run: RunRow, target: TargetPos) -> Result<Real, StoreError> {
     let (mut input, mut output, mut dollars) = (Some(0.0), Some(0.0), Some(0.0));
     store.for_each_measured::<StoreError>(run, target, |trial| {
         if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {

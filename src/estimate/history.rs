@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::{
     config::{Experiment, PromptTemplate, Target, TargetSettings, target_settings},
-    domain::{CaseId, Fingerprint, Outcome, Verdict},
+    domain::{CaseId, Fingerprint, Outcome, RunRow, TargetPos, Verdict},
     providers::Tokenizer,
     stats::SplitMix64,
-    store::{RunRow, Store, StoreError},
+    store::{ListedRun, Store, StoreError},
 };
 
 /// The latest earlier runs of a target that are read.
@@ -141,7 +141,7 @@ impl History {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, experiment: &Experiment, without: &[i64]) -> Result<Self, StoreError> {
+    pub fn read(store: &Store, experiment: &Experiment, without: &[RunRow]) -> Result<Self, StoreError> {
         let mut runs = store.list_runs()?;
         runs.retain(|run| !without.contains(&run.id));
         let targets =
@@ -158,7 +158,7 @@ fn read_target(
     store: &Store,
     experiment: &Experiment,
     target: &Target,
-    runs: &[RunRow],
+    runs: &[ListedRun],
 ) -> Result<TargetHistory, StoreError> {
     for basis in [Basis::SameTarget, Basis::SameModel] {
         let found = gather(store, experiment, target, runs, basis)?;
@@ -173,7 +173,7 @@ fn gather(
     store: &Store,
     experiment: &Experiment,
     target: &Target,
-    runs: &[RunRow],
+    runs: &[ListedRun],
     basis: Basis,
 ) -> Result<TargetHistory, StoreError> {
     let mut history = TargetHistory { basis, ..TargetHistory::nothing() };
@@ -191,7 +191,8 @@ fn gather(
         let matches = |then: &crate::store::NewTarget| {
             then.model == target.settings.model && (basis == Basis::SameModel || then.name == target.name)
         };
-        let Some((position, then)) = (0_u32..).zip(&targets).find(|(_, then)| matches(then)) else {
+        let Some((position, then)) = (0..).map(TargetPos).zip(&targets).find(|(_, then)| matches(then))
+        else {
             continue;
         };
         let mut cases = vec![];
@@ -206,7 +207,7 @@ fn gather(
             }
             ended += 1;
             attempts += u64::from(trial.attempts.max(1));
-            let case = &cases[trial.case as usize];
+            let case = &cases[trial.case.index()];
             let place = *places.entry((case.id.clone(), case.fingerprint)).or_insert_with(|| {
                 history.cases.push(PastCase {
                     id: Some(case.id.clone()),
@@ -263,7 +264,7 @@ fn gather(
 /// the provider counted.
 fn input_ratio(
     store: &Store,
-    run: i64,
+    run: RunRow,
     settings: &TargetSettings,
     tokenizer: Tokenizer,
     cases: &[PastCase],

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
-    domain::{CaseId, Fingerprint},
+    domain::{CaseId, CasePos, Fingerprint, TargetPos},
     providers::{Tokenizer, estimate_input_tokens},
     stats::SplitMix64,
 };
@@ -35,9 +35,9 @@ pub struct InputTokens {
 }
 
 /// Counts the prompts of a target.
-pub fn input_tokens(experiment: &Experiment, target: usize, history: &TargetHistory) -> InputTokens {
+pub fn input_tokens(experiment: &Experiment, target: TargetPos, history: &TargetHistory) -> InputTokens {
     let place = target;
-    let target = &experiment.targets[place];
+    let target = &experiment.targets[place.index()];
     let tokenizer = target.tokenizer();
     let (counted, shared) = count_all(experiment, place, tokenizer);
     let ratio = history.input_ratio;
@@ -98,9 +98,9 @@ fn known_inputs(experiment: &Experiment, history: &TargetHistory) -> Vec<Option<
 }
 
 /// The count of every case's prompt, and of what all of them begin with.
-fn count_all(experiment: &Experiment, place: usize, tokenizer: Tokenizer) -> (Vec<f64>, f64) {
+fn count_all(experiment: &Experiment, place: TargetPos, tokenizer: Tokenizer) -> (Vec<f64>, f64) {
     let n = experiment.cases.len();
-    let prompt = |case: usize| experiment.prompt(place, case);
+    let prompt = |case: usize| experiment.prompt(place, CasePos::at(case));
     let shared = shared_system(experiment, place);
     let shared_tokens = shared.as_deref().map_or(0, |text| tokenizer.count_system(text));
     let one = |case: usize| {
@@ -135,8 +135,8 @@ fn spread_sample(n: usize, size: usize, seed: u64) -> Vec<usize> {
 }
 
 /// The instructions that every case of the target has, if they are the same.
-fn shared_system(experiment: &Experiment, place: usize) -> Option<std::sync::Arc<str>> {
-    let system = |case: usize| experiment.prompt(place, case).system;
+fn shared_system(experiment: &Experiment, place: TargetPos) -> Option<std::sync::Arc<str>> {
+    let system = |case: usize| experiment.prompt(place, CasePos::at(case)).system;
     let first = system(0)?;
     // A template without fields is rendered once: a look at a few cases tells.
     let looked = spread_sample(experiment.cases.len(), 16.min(experiment.cases.len()), 1);

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use super::{FaultRates, MockServer, MockSettings};
 use crate::{
     domain::{
-        Case, ErrorClass, Failure, FailureKind, LimitDimension, Message, Outcome, Parameters, Prompt, Reply,
-        Request, Role,
+        Case, ErrorClass, Failure, FailureKind, LimitDimension, Message, Outcome, Parameters, Prompt, Repeat,
+        Reply, Request, Role,
     },
     providers::{
         Facts, HttpModel, HttpSettings, Rejection, anthropic, openai,
@@ -36,7 +36,7 @@ fn request() -> Request {
         },
         parameters: Arc::new(Parameters { max_tokens: Some(50), ..Parameters::default() }),
         case: Arc::new(case),
-        repeat: 1,
+        repeat: Repeat::FIRST,
         seed: 0,
         begun: Default::default(),
     }

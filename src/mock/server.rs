@@ -41,7 +41,7 @@ use super::{
     visit::Visit,
 };
 use crate::{
-    domain::{Case, LimitDimension, Outcome, TargetName, Usage},
+    domain::{Case, LimitDimension, Outcome, Repeat, TargetName, Usage},
     providers::simulator::{
         Breakpoint, CacheUse, PrefixCache, SimulatedAnswer, SimulatedModel, SimulatedTarget,
     },
@@ -250,7 +250,7 @@ impl Server {
         } else {
             state.answered.load(Ordering::Relaxed)
         };
-        let repeat = earlier.saturating_add(1);
+        let repeat = Repeat(earlier.saturating_add(1));
         let answer = simulated.answer_at(probability, case, repeat, question.max_tokens);
         (answer, simulated.latency(case, repeat, 0))
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::{
-    domain::{AnswerSource, Cost, Price, Usage},
+    domain::{AnswerSource, Cost, Price, RunRow, TargetPos, Usage},
     store::{Measured, Store, StoreError},
 };
 
@@ -43,8 +43,8 @@ impl CacheCard {
     /// The store cannot be read.
     pub(super) fn read(
         store: &Store,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         model: &str,
     ) -> Result<Option<Self>, StoreError> {
         let mut prices = store.prices(run)?;
@@ -105,7 +105,7 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
-    use crate::domain::{Outcome, Rates};
+    use crate::domain::{CasePos, Outcome, Rates, Repeat};
 
     fn price() -> Price {
         let per_token = |picodollars| Cost::from_picodollars(picodollars);
@@ -135,8 +135,8 @@ mod tests {
             ..Usage::default()
         };
         Measured {
-            case: 0,
-            repeat: 1,
+            case: CasePos(0),
+            repeat: Repeat::FIRST,
             outcome: Outcome::Answered,
             gradable: true,
             verdict: None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::{
-    domain::{AnswerSource, Cost, Outcome, Usage, Verdict},
+    domain::{AnswerSource, CasePos, Cost, GraderPos, Outcome, RunRow, TargetPos, Usage, Verdict},
     stats::{Clusters, Samples, StatsError},
     store::{Measured, RunCase, ScoreRow, Store, StoreError},
 };
@@ -36,11 +36,11 @@ pub struct Measurements {
     /// The successful attempts' own times, in milliseconds, with their cases.
     pub latency_ms: Vec<f64>,
     /// The case of each entry of `latency_ms`.
-    pub latency_case: Vec<u32>,
+    pub latency_case: Vec<CasePos>,
     /// Times to first token of streamed answers, in milliseconds.
     pub first_token_ms: Vec<f64>,
     /// The case of each entry of `first_token_ms`.
-    pub first_token_case: Vec<u32>,
+    pub first_token_case: Vec<CasePos>,
     /// Waits for a place, in milliseconds.
     pub queue_wait_ms: Vec<f64>,
     /// Attempts made for trials that ended.
@@ -81,7 +81,12 @@ impl Measurements {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, run: i64, target: u32, cases: &[RunCase]) -> Result<Self, StoreError> {
+    pub fn read(
+        store: &Store,
+        run: RunRow,
+        target: TargetPos,
+        cases: &[RunCase],
+    ) -> Result<Self, StoreError> {
         let planned = |case: &RunCase| CaseCount { planned: case.repeats, ..CaseCount::default() };
         let mut measurements = Self { cases: cases.iter().map(planned).collect(), ..Self::default() };
         store.for_each_measured::<StoreError>(run, target, |trial| {
@@ -102,7 +107,7 @@ impl Measurements {
         match measured_as(trial) {
             Ok(passed) => {
                 self.graded += 1;
-                let case = &mut self.cases[trial.case as usize];
+                let case = &mut self.cases[trial.case.index()];
                 case.measured += 1;
                 case.passes += u32::from(passed);
             }
@@ -175,17 +180,17 @@ fn measured_as(trial: &Measured) -> Result<bool, &'static str> {
 /// The store cannot be read.
 pub(super) fn grader_measurements(
     store: &Store,
-    run: i64,
-    target: u32,
+    run: RunRow,
+    target: TargetPos,
     cases: usize,
-) -> Result<BTreeMap<u32, GraderMeasurements>, StoreError> {
-    let mut graders: BTreeMap<u32, GraderMeasurements> = BTreeMap::new();
+) -> Result<BTreeMap<GraderPos, GraderMeasurements>, StoreError> {
+    let mut graders: BTreeMap<GraderPos, GraderMeasurements> = BTreeMap::new();
     store.for_each_score::<StoreError>(run, target, |row: ScoreRow<'_>| {
         let grader = graders.entry(row.grader).or_default();
         if grader.cases.is_empty() {
             grader.cases = vec![CaseCount::default(); cases];
         }
-        let case = &mut grader.cases[row.case as usize];
+        let case = &mut grader.cases[row.case.index()];
         match row.verdict {
             Verdict::Unscored => grader.unscored += 1,
             verdict => {

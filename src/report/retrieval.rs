@@ -7,7 +7,7 @@ use super::{
     rate::{CONFIDENCE, Rate, from_estimate, rate},
 };
 use crate::{
-    domain::Verdict,
+    domain::{RunRow, TargetPos, Verdict},
     stats::{self, Samples},
     store::{RetrievalRow, RunCase, Store, StoreError},
 };
@@ -77,8 +77,8 @@ impl RetrievalMeasurements {
     /// The store cannot be read.
     pub(super) fn read(
         store: &Store,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         cases: usize,
     ) -> Result<Option<Self>, StoreError> {
         let mut found: Option<Self> = None;
@@ -103,7 +103,7 @@ impl RetrievalMeasurements {
             self.without_sources += 1;
             return;
         };
-        let at = row.case as usize;
+        let at = row.case.index();
         self.k = score.k;
         self.hits[at].measured += 1;
         self.hits[at].passes += u32::from(score.hit);
@@ -174,11 +174,11 @@ fn mean(scores: &[Vec<f64>], cases: &[RunCase]) -> Option<Rate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::RetrievalScore;
+    use crate::domain::{CasePos, Repeat, RetrievalScore};
 
     fn row(case: u32, hit: bool, recall: f64, verdict: Verdict) -> RetrievalRow {
         let score = Some(RetrievalScore { k: 3, hit, recall, fact_recall: None });
-        RetrievalRow { case, repeat: 1, verdict: Some(verdict), score }
+        RetrievalRow { case: CasePos(case), repeat: Repeat::FIRST, verdict: Some(verdict), score }
     }
 
     #[test]
@@ -189,7 +189,12 @@ mod tests {
             row(0, true, 0.5, Verdict::Fail),
             row(1, false, 0.0, Verdict::Fail),
             row(1, false, 0.0, Verdict::Unscored),
-            RetrievalRow { case: 2, repeat: 1, verdict: Some(Verdict::Pass), score: None },
+            RetrievalRow {
+                case: CasePos(2),
+                repeat: Repeat::FIRST,
+                verdict: Some(Verdict::Pass),
+                score: None,
+            },
         ] {
             measurements.note(&row);
         }

@@ -11,7 +11,7 @@ use super::{
     retrieval::{RetrievalCard, RetrievalMeasurements, RetrievalSlice},
 };
 use crate::{
-    domain::{Cost, QueueRecord, Usage},
+    domain::{CasePos, Cost, GraderPos, QueueRecord, TargetPos, Usage},
     stats::{self, Clusters, Level},
     store::{GraderRow, RunCase, RunDetail, Store, StoreError},
 };
@@ -190,7 +190,7 @@ impl Scorecard {
             Ok(())
         })?;
         let graders = store.graders(run.row.id)?;
-        let targets = (0..).zip(&run.targets).map(|(position, target)| {
+        let targets = (0..).map(TargetPos).zip(&run.targets).map(|(position, target)| {
             let measurements = Measurements::read(store, run.row.id, position, &cases)?;
             let scores = grader_measurements(store, run.row.id, position, cases.len())?;
             let attempts = store.attempt_totals(run.row.id, position)?;
@@ -239,7 +239,7 @@ fn target_card(
     measurements: &Measurements,
     cases: &[RunCase],
     graders: &[GraderRow],
-    scores: &BTreeMap<u32, GraderMeasurements>,
+    scores: &BTreeMap<GraderPos, GraderMeasurements>,
     retrieval: Option<&RetrievalMeasurements>,
 ) -> TargetCard {
     let counts = &measurements.cases;
@@ -289,8 +289,8 @@ fn target_card(
 }
 
 /// Percentiles of times that belong to these cases.
-fn times(values: &[f64], of: &[u32], cases: &[RunCase]) -> Percentiles {
-    let of_cases = of.iter().map(|&case| &cases[case as usize]);
+fn times(values: &[f64], of: &[CasePos], cases: &[RunCase]) -> Percentiles {
+    let of_cases = of.iter().map(|&case| &cases[case.index()]);
     percentiles(values, &cluster_labels(of_cases))
 }
 
@@ -363,7 +363,7 @@ fn slice(
 fn grader_cards(
     cases: &[RunCase],
     graders: &[GraderRow],
-    scores: &BTreeMap<u32, GraderMeasurements>,
+    scores: &BTreeMap<GraderPos, GraderMeasurements>,
 ) -> Vec<GraderCard> {
     let card = |grader: &GraderRow| {
         let scores = scores.get(&grader.position)?;

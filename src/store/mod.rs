@@ -17,6 +17,7 @@ mod files;
 mod frozen;
 mod life;
 mod open;
+mod positions;
 mod prices;
 mod queue_log;
 mod read;
@@ -41,8 +42,8 @@ pub use self::{
     life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
-        AttemptTotals, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, Measured, Returned, RunCase,
-        RunDetail, RunRow, ScoreRow, StoredTrial,
+        AttemptTotals, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, ListedRun, Measured, Returned,
+        RunCase, RunDetail, ScoreRow, StoredTrial,
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},

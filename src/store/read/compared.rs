@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use crate::domain::{Cost, Outcome};
+use crate::domain::{CasePos, Cost, GraderPos, Outcome, Repeat, RunRow, TargetPos};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -13,7 +13,7 @@ use crate::store::{
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ComparedTrial {
     /// The case's position in the run's golden set.
-    pub case: u32,
+    pub case: CasePos,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether it is to be graded.
@@ -36,11 +36,11 @@ pub struct ComparedTrial {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ComparedScore {
     /// The case's position in the run's golden set.
-    pub case: u32,
+    pub case: CasePos,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The grader's row in [`Store::graders`].
-    pub grader: u32,
+    pub grader: GraderPos,
     /// Whether it passed; `None` when it could not be scored.
     pub passed: Option<bool>,
 }
@@ -52,8 +52,8 @@ impl Store {
     /// When the store cannot be read.
     pub fn for_each_compared_trial(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(ComparedTrial),
     ) -> Result<(), StoreError> {
         let failed = failed_to("read the trials");
@@ -95,8 +95,8 @@ impl Store {
     /// When the store cannot be read.
     pub fn for_each_compared_score(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(ComparedScore),
     ) -> Result<(), StoreError> {
         let failed = failed_to("read the scores");

@@ -12,7 +12,7 @@ pub use self::{
     cases::RunCase,
     compared::{ComparedScore, ComparedTrial},
     export::ExportedTrial,
-    find::{RunDetail, RunRow},
+    find::{ListedRun, RunDetail},
     history::Returned,
     scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
     trials::StoredTrial,

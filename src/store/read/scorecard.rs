@@ -2,7 +2,10 @@
 
 use rusqlite::{Connection, params};
 
-use crate::domain::{AnswerSource, Cost, FailureKind, GraderName, Outcome, Usage, UsageFlag, Verdict};
+use crate::domain::{
+    AnswerSource, CasePos, Cost, FailureKind, GraderName, GraderPos, Outcome, Repeat, RunRow, TargetPos,
+    Usage, UsageFlag, Verdict,
+};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -13,9 +16,9 @@ use crate::store::{
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// The case's position in the run's golden set.
-    pub case: u32,
+    pub case: CasePos,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether it is to be graded.
@@ -48,13 +51,13 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScoreRow<'row> {
     /// The case's position in the run's golden set.
-    pub case: u32,
+    pub case: CasePos,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The score's place in the case's list of graders.
     pub position: u32,
     /// The grader's row in [`Store::graders`].
-    pub grader: u32,
+    pub grader: GraderPos,
     /// Pass, fail or unscored.
     pub verdict: Verdict,
     /// The value behind it.
@@ -67,7 +70,7 @@ pub struct ScoreRow<'row> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraderRow {
     /// Its position, by which scores name it.
-    pub position: u32,
+    pub position: GraderPos,
     /// The name its scores are reported under.
     pub name: GraderName,
     /// Whether its failures are hard ones.
@@ -98,8 +101,8 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_measured<E: From<StoreError>>(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(Measured) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read the trials");
@@ -126,8 +129,8 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_score<E: From<StoreError>>(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(ScoreRow<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read the scores");
@@ -161,7 +164,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn graders(&self, run: i64) -> Result<Vec<GraderRow>, StoreError> {
+    pub fn graders(&self, run: RunRow) -> Result<Vec<GraderRow>, StoreError> {
         graders(&self.connection, run).map_err(failed_to("read the run's graders"))
     }
 
@@ -169,7 +172,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn spent(&self, run: i64) -> Result<Cost, StoreError> {
+    pub fn spent(&self, run: RunRow) -> Result<Cost, StoreError> {
         self.connection
             .prepare_cached("SELECT coalesce(sum(cost_picodollars), 0) FROM attempt WHERE run = ?")
             .and_then(|mut statement| {
@@ -182,7 +185,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attempt_totals(&self, run: i64, target: u32) -> Result<AttemptTotals, StoreError> {
+    pub fn attempt_totals(&self, run: RunRow, target: TargetPos) -> Result<AttemptTotals, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT count(*), count(class), coalesce(sum(cost_picodollars) FILTER (WHERE class IS NOT NULL), 0),
@@ -224,7 +227,7 @@ fn measured(columns: &mut Columns<'_, '_>) -> rusqlite::Result<Measured> {
     })
 }
 
-fn graders(connection: &Connection, run: i64) -> rusqlite::Result<Vec<GraderRow>> {
+fn graders(connection: &Connection, run: RunRow) -> rusqlite::Result<Vec<GraderRow>> {
     connection
         .prepare_cached(
             "SELECT position, name, hard, kind, version FROM grader WHERE run = ? ORDER BY position",
