@@ -11,7 +11,6 @@ mod anthropic;
 mod client_tests;
 mod cut_connections;
 mod dialect;
-mod events;
 mod exchange;
 mod faults;
 mod find_case;
