@@ -3,4 +3,9 @@
 use super::{anthropic, exchange::Dialect, openai};
 
 /// The protocols that the mock server speaks.
-pub(super) static DIALECTS: &[&Dialect] = &[&anthropic::DIALECT, &openai::DIALECT];
+pub(super) static DIALECTS: &[&Dialect] = &[
+    &anthropic::DIALECT,
+    &openai::DIALECT,
+    #[cfg(test)]
+    &super::toy::DIALECT,
+];

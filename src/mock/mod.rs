@@ -24,6 +24,8 @@ mod stats;
 mod stream_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod toy;
 mod visit;
 
 pub use self::{
