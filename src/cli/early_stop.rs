@@ -6,7 +6,7 @@ use super::error::CliError;
 use crate::{
     config::{Experiment, StopGate, StopSettings},
     domain::{CaseId, Fingerprint, Outcome, Verdict},
-    report::Measurements,
+    evidence::Measurements,
     runner::{
         TrialPlan,
         early_stop::{Baseline, EarlyStop, Rule, shuffled_clusters},

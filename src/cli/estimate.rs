@@ -21,8 +21,9 @@ use crate::{
         repeats::{RepeatGain, repeat_gain},
         sample,
     },
+    evidence::Measurements,
     report::{
-        Measurements, designs_text, estimate_text, frontier_svg, frontier_text, held_text, repeat_gain_text,
+        designs_text, estimate_text, frontier_svg, frontier_text, held_text, repeat_gain_text,
         segment_needs_text,
     },
     stats::{SampleTable, variance_components},

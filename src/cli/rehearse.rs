@@ -22,10 +22,11 @@ use super::{
 use crate::{
     config::{ProviderKind, ProviderSettings},
     domain::{Cost, RunStatus},
+    evidence::{Scorecard, TargetCard},
     mock::{FaultRates, MockServer, MockSettings, MockStats},
     providers::{SimulatedTarget, simulator::Latency},
     queue::QueueSettings,
-    report::{Scorecard, Table, count, dollars, duration, scorecard_text},
+    report::{Table, count, dollars, duration, scorecard_text},
     runner::RunSummary,
     store::Store,
 };
@@ -308,7 +309,7 @@ impl Rehearsal {
         card: &Scorecard,
         servers: &[(String, f64, MockServer)],
     ) -> Self {
-        let sum = |of: fn(&crate::report::TargetCard) -> u64| card.targets.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&TargetCard) -> u64| card.targets.iter().map(of).sum::<u64>();
         let (requests, trials) = (sum(|target| target.attempts), sum(|target| target.trials));
         let priced = card.targets.iter().all(|target| target.cost_unknown_trials == 0);
         let costs = card.targets.iter().map(|target| target.cost_usd);

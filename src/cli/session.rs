@@ -18,7 +18,8 @@ use crate::{
     config::{self, Experiment},
     domain::{Cost, RunId, TrialKey},
     estimate::held,
-    report::{Scorecard, scorecard_text},
+    evidence::Scorecard,
+    report::scorecard_text,
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
     store::{CreatedRun, RunClaim, Store, StoreWriter},
 };

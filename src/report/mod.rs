@@ -1,19 +1,13 @@
 //! Finished numbers in the forms in which people and machines read them.
 
-mod caching;
 mod comparison;
 mod estimate;
 mod format;
 mod history;
-mod measurements;
-mod rate;
-mod retrieval;
 mod run;
-mod scorecard;
 mod table;
 
 pub use self::{
-    caching::CacheCard,
     comparison::{
         comparison_csv, comparison_github, comparison_junit, comparison_markdown, comparison_text,
         confirmation_text, gates_text, matrix_text,
@@ -24,10 +18,6 @@ pub use self::{
     },
     format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
-    measurements::{GraderMeasurements, Measurements},
-    rate::Rate,
-    retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
     run::scorecard_text,
-    scorecard::{Scorecard, Slice, TargetCard},
     table::Table,
 };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::measurements::{CaseCount, Layout, cluster_labels};
+use crate::evidence::target::{CaseCount, Layout, cluster_labels};
 use crate::{
     stats::{self, Estimate, PassRate},
     store::RunCase,

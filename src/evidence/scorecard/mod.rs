@@ -1,15 +1,23 @@
 //! A run's scorecard as data: what `--json` prints, and what the screen is made from.
 
+mod caching;
+mod rate;
+mod retrieval;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::{
+pub use self::{
     caching::CacheCard,
-    measurements::{CaseCount, GraderMeasurements, Measurements, cluster_labels, grader_measurements},
-    rate::{CONFIDENCE, Rate, rate, weighted_rate},
-    retrieval::{RetrievalCard, RetrievalMeasurements, RetrievalSlice},
+    rate::Rate,
+    retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
 };
+use self::{
+    rate::{CONFIDENCE, rate, weighted_rate},
+    retrieval::RetrievalMeasurements,
+};
+use super::target::{CaseCount, GraderMeasurements, Measurements, cluster_labels, grader_measurements};
 use crate::{
     domain::{Cost, QueueRecord, Usage},
     stats::{self, Clusters, Level},

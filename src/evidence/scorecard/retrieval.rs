@@ -2,12 +2,10 @@
 
 use serde::Serialize;
 
-use super::{
-    measurements::{CaseCount, cluster_labels},
-    rate::{CONFIDENCE, Rate, from_estimate, rate},
-};
+use super::rate::{CONFIDENCE, Rate, from_estimate, rate};
 use crate::{
     domain::Verdict,
+    evidence::target::{CaseCount, cluster_labels},
     stats::{self, Samples},
     store::{RetrievalRow, RunCase, Store, StoreError},
 };
