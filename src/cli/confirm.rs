@@ -23,7 +23,7 @@ use crate::{
     compare::{
         ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh, read_sides,
     },
-    config::{self, Experiment, Gates},
+    config::{self, Experiment, Frozen, Gates},
     domain::{Case, CaseId, Cost, RunId, RunStatus},
     report::{confirmation_text, count},
     stats::SplitMix64,
@@ -210,7 +210,7 @@ fn again(
     max_cost: Option<Cost>,
     draw: u64,
 ) -> Result<Experiment, CliError> {
-    let (mut settings, prices) = frozen(&source.detail)?;
+    let Frozen { mut settings, prices } = frozen(&source.detail)?;
     let at = source.target as usize;
     let target = settings.targets.swap_remove(at);
     if target.outputs.is_some() {

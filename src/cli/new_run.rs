@@ -2,11 +2,9 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use serde_json::json;
-
 use super::{error::CliError, experiment_arguments::Ready};
 use crate::{
-    config::Experiment,
+    config::{Experiment, Frozen, stored_gates, stored_target},
     domain::{Case, CaseId, Fingerprint},
     grading,
     store::{CreatedRun, NewGrader, NewRun, NewTarget, Store},
@@ -47,10 +45,8 @@ pub(super) fn store_run(
     golden: GoldenOrigin<'_>,
 ) -> Result<CreatedRun, CliError> {
     let settings = &experiment.settings;
-    let frozen = json!({
-        "settings": settings,
-        "prices": experiment.targets.iter().map(|target| &target.price).collect::<Vec<_>>(),
-    });
+    let prices = experiment.targets.iter().map(|target| target.price.clone()).collect();
+    let frozen = Frozen { settings: settings.clone(), prices }.to_stored();
     let targets: Vec<NewTarget> = experiment
         .targets
         .iter()
@@ -58,11 +54,11 @@ pub(super) fn store_run(
             name: target.name.clone(),
             provider: target.settings.provider.clone(),
             model: target.settings.model.clone(),
-            config: json!(target.settings),
+            config: stored_target(&target.settings),
         })
         .collect();
     let prices: Vec<_> = experiment.targets.iter().filter_map(|target| target.price.clone()).collect();
-    let gates = (!settings.gates.is_empty()).then(|| json!(settings.gates));
+    let gates = (!settings.gates.is_empty()).then(|| stored_gates(&settings.gates));
     let graders = graders_of(golden.selected);
     let places: HashMap<&CaseId, u32> = golden.selected.iter().map(|case| &case.id).zip(0..).collect();
     let golden_positions: Vec<u32> =

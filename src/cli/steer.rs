@@ -1,7 +1,6 @@
 //! `caseload limits`, `pause` and `continue`: steer a run that another process works on.
 
 use clap::Args;
-use serde::Deserialize;
 use serde_json::json;
 
 use super::{
@@ -11,7 +10,7 @@ use super::{
     store_argument::{StoreArgument, find_run},
 };
 use crate::{
-    config::Settings,
+    config::Frozen,
     domain::{LiveLimits, ProviderName, QueueControl, nearest},
     report::count,
     store::{RunDetail, Store},
@@ -136,11 +135,7 @@ fn check_is_running(store: &Store, detail: &RunDetail, flag: &str) -> Result<(),
 
 /// The run's queues that are meant: those named, else all.
 fn chosen(detail: &RunDetail, named: &[String]) -> Result<Vec<ProviderName>, CliError> {
-    #[derive(Deserialize)]
-    struct Frozen {
-        settings: Settings,
-    }
-    let frozen: Frozen = serde_json::from_value(detail.config.clone()).map_err(|error| {
+    let frozen = Frozen::of_stored(&detail.config).map_err(|error| {
         CliError::usage(format!("the settings of run `{}` cannot be read: {error}", detail.row.name))
     })?;
     let all: Vec<ProviderName> =

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
+    config::CONFIG_FORM,
     report::{Table, count},
     store::{Forget, Merged, Store, StoreInfo},
 };
@@ -210,7 +211,7 @@ fn backup(arguments: &BackupArgs) -> Result<ExitStatus, CliError> {
 
 fn merge(arguments: &MergeArgs) -> Result<ExitStatus, CliError> {
     let mut store = Store::open(&arguments.store.store)?;
-    for merged in store.merge(&arguments.others, arguments.renumber)? {
+    for merged in store.merge(&arguments.others, arguments.renumber, &CONFIG_FORM)? {
         output::data(&match merged {
             Merged::Added { name } => format!("{name}  added"),
             Merged::Joined { name, shards, of } => format!("{name}  {shards} of {of} shards"),

@@ -19,7 +19,7 @@ use super::{
     sign_offs::{self, SignOff},
 };
 use crate::{
-    config::Gates,
+    config::{Gates, gates_of_stored},
     domain::CaseId,
     stats::{self, Clusters, SampleTable},
 };
@@ -140,7 +140,7 @@ pub fn frozen_gates(side: &Side) -> Result<Gates, CompareError> {
     side.gates.as_ref().map_or_else(
         || Ok(Gates::default()),
         |gates| {
-            serde_json::from_value(gates.clone())
+            gates_of_stored(gates)
                 .map_err(|source| CompareError::FrozenGates { run: side.run.clone(), source })
         },
     )

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{domain::Faults, store::StoreError};
+use crate::{config::StoredError, domain::Faults, store::StoreError};
 
 /// Why two sides cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -107,6 +107,15 @@ pub enum CompareError {
         run: String,
         /// The cause.
         source: serde_json::Error,
+    },
+
+    /// What the store keeps of a run's settings cannot be read.
+    #[error("the settings of run `{run}` cannot be read: {source}")]
+    StoredSettings {
+        /// The run.
+        run: String,
+        /// The cause.
+        source: StoredError,
     },
 }
 

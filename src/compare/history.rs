@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::error::CompareError;
 use crate::{
+    config::comparable_target,
     domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, UnixMillis, Verdict},
     store::{NewGrader, Returned, RunRow, Store, StoreError},
 };
@@ -98,8 +100,8 @@ impl History {
     /// Reads the history of `target` over those of `runs` that have it; `runs` stand the oldest first.
     ///
     /// # Errors
-    /// The store cannot be read.
-    pub fn read(store: &Store, runs: &[RunRow], target: &str) -> Result<Self, StoreError> {
+    /// The store or what it keeps of a run's settings cannot be read.
+    pub fn read(store: &Store, runs: &[RunRow], target: &str) -> Result<Self, CompareError> {
         let mut history = Self { target: target.to_owned(), ..Self::default() };
         let mut known: HashMap<(CaseId, Fingerprint), usize> = HashMap::new();
         for row in runs {
@@ -114,7 +116,8 @@ impl History {
                 graders: detail.graders.clone(),
                 provider: found.provider.to_string(),
                 model: found.model.to_string(),
-                settings: found.config.clone(),
+                settings: comparable_target(&found.config)
+                    .map_err(|source| CompareError::StoredSettings { run: row.name.to_string(), source })?,
                 returned: store.returned(row.id, position)?,
                 counts: vec![],
                 cost: Cost::ZERO,

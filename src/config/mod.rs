@@ -15,6 +15,7 @@ mod request_hash;
 mod settings;
 mod shared_folder;
 mod stop;
+mod stored;
 mod target;
 mod written;
 
@@ -30,5 +31,9 @@ pub use self::{
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
     settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},
+    stored::{
+        CONFIG_FORM, Frozen, StoredError, comparable_target, gates_of_stored, stored_gates, stored_target,
+        target_settings,
+    },
     target::Target,
 };

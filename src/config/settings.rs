@@ -1,10 +1,9 @@
 //! The experiment as it is meant: what a run freezes.
 //!
-//! A resume takes [`Settings`] from the store and not from the file, which may have been edited since.
+//! A resume takes [`Settings`] from the store and not from the file, which may have been edited since;
+//! what they look like there stands in [`stored`](super::stored).
 
 use std::{collections::BTreeMap, path::PathBuf};
-
-use serde::{Deserialize, Serialize};
 
 use super::{gates::Gates, provider_kind::ProviderKind, stop::StopSettings};
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
 };
 
 /// One rate-limited account.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProviderSettings {
     /// Its name in the experiment.
     pub name: ProviderName,
@@ -34,15 +33,13 @@ pub struct ProviderSettings {
     /// The longest wait between two bytes of an answer, in seconds.
     pub idle_s: f64,
     /// How a program is run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<ExecSettings>,
     /// How an endpoint of one's own is asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<HttpAppSettings>,
 }
 
 /// One target: what is under test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TargetSettings {
     /// Its name in the experiment.
     pub name: TargetName,
@@ -61,12 +58,11 @@ pub struct TargetSettings {
     /// How the simulator plays it.
     pub simulate: SimulatedTarget,
     /// Whether answers of earlier runs to identical requests are used again.
-    #[serde(default)]
     pub reuse: bool,
 }
 
 /// A whole experiment as it is meant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The experiment's name; its runs are numbered under it.
     pub name: String,
@@ -87,23 +83,18 @@ pub struct Settings {
     /// Which cases of the set are asked.
     pub selection: Selection,
     /// When the run may end before all trials are done.
-    #[serde(default)]
     pub stop: Option<StopSettings>,
     /// The only part of the selected cases that is asked; `None`: all of them.
-    #[serde(default)]
     pub shard: Option<Shard>,
     /// What the store keeps of the answers.
-    #[serde(default)]
     pub store_answers: AnswerKeeping,
     /// What is under test.
     pub targets: Vec<TargetSettings>,
     /// The accounts that the targets use.
     pub providers: Vec<ProviderSettings>,
     /// The gates; absent in runs begun before there were any.
-    #[serde(default)]
     pub gates: Gates,
     /// The cut-off of retrieval scores.
-    #[serde(default = "default_retrieval_k")]
     pub retrieval_k: u32,
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::tokenizer::{Tokenizer, count};
 use crate::{
-    config::{Experiment, PromptTemplate, Target, TargetSettings},
+    config::{Experiment, PromptTemplate, Target, TargetSettings, target_settings},
     domain::{CaseId, Fingerprint, Outcome, Verdict},
     stats::SplitMix64,
     store::{RunRow, Store, StoreError},
@@ -238,7 +238,7 @@ fn gather(
             continue;
         }
         if history.runs.is_empty() {
-            let settings: Option<TargetSettings> = serde_json::from_value(then.config.clone()).ok();
+            let settings = target_settings(&then.config).ok();
             history.same_prompts = settings.as_ref().is_some_and(|settings| {
                 settings.system == target.settings.system && settings.user == target.settings.user
             });

@@ -38,7 +38,7 @@ pub use self::{
     confirmation::{Confirmation, ConfirmationSides, ConfirmedCase},
     error::StoreError,
     frozen::{NewGrader, NewTarget},
-    life::{Compacted, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
+    life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
         AttemptTotals, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, Measured, Returned, RunCase,

@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::{
-    Merged, NewRun, NewTarget, Store, StoreWriter,
+    ConfigForm, Merged, NewRun, NewTarget, Store, StoreWriter,
     fixtures::{answered, attempt, case, graded, key, trial},
     write::writer::Write,
 };
@@ -85,7 +85,8 @@ fn eight_shards_of_10_000_trials_merge_in_less_than_10_s() {
         .collect();
     let mut store = Store::open(folder.path().join("all.db")).unwrap();
     let began = Instant::now();
-    let merged = store.merge(&others, false).unwrap();
+    let form = ConfigForm { is_one_run: |_, _| true, whole: Clone::clone };
+    let merged = store.merge(&others, false, &form).unwrap();
     let took = began.elapsed();
     assert_eq!(merged, [Merged::Joined { name: "nightly-1".into(), shards: 8, of: 8 }]);
     let trials: i64 = store.connection.query_row("SELECT count(*) FROM trial", [], |row| row.get(0)).unwrap();

@@ -21,6 +21,16 @@ use crate::store::{
     write::dictionary,
 };
 
+/// What merging must know of the configurations that runs are stored with. The store keeps them for
+/// others and does not read them.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfigForm {
+    /// Whether two configurations are those of parts of one run.
+    pub is_one_run: fn(&Value, &Value) -> bool,
+    /// The configuration of the whole run that parts with this one make.
+    pub whole: fn(&Value) -> Value,
+}
+
 /// What became of one run of another store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
@@ -72,18 +82,24 @@ struct Group {
 impl Store {
     /// Takes over the runs of other stores. Shards of one experiment that agree in settings, golden
     /// set and seed become one run, as one machine would have made it. All of it happens, or nothing.
-    /// `renumber`: a run whose name is taken gets the next number of its experiment.
+    /// `renumber`: a run whose name is taken gets the next number of its experiment. `form` tells which
+    /// settings agree.
     ///
     /// # Errors
     /// When a store is this one, has runs that do not fit (each is named), or cannot be read.
-    pub fn merge(&mut self, others: &[PathBuf], renumber: bool) -> Result<Vec<Merged>, StoreError> {
+    pub fn merge(
+        &mut self,
+        others: &[PathBuf],
+        renumber: bool,
+        form: &ConfigForm,
+    ) -> Result<Vec<Merged>, StoreError> {
         for other in others {
             if is_same_file(self.path(), other) {
                 return Err(StoreError::MergeOfItself { path: other.clone() });
             }
         }
         let stores: Vec<Store> = others.iter().map(Store::open_read_only).collect::<Result<_, _>>()?;
-        let (groups, mut done) = self.plan(&stores, renumber)?;
+        let (groups, mut done) = self.plan(&stores, renumber, form)?;
         let failed = failed_to("merge the stores");
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
@@ -91,14 +107,19 @@ impl Store {
             dictionary::copy(&other.connection, &transaction).map_err(&failed)?;
         }
         for group in &groups {
-            done.push(write(&transaction, &stores, group)?);
+            done.push(write(&transaction, &stores, group, form)?);
         }
         transaction.commit().map_err(&failed)?;
         Ok(done)
     }
 
     /// Which runs become one, and which are here already.
-    fn plan(&self, stores: &[Store], renumber: bool) -> Result<(Vec<Group>, Vec<Merged>), StoreError> {
+    fn plan(
+        &self,
+        stores: &[Store],
+        renumber: bool,
+        form: &ConfigForm,
+    ) -> Result<(Vec<Group>, Vec<Merged>), StoreError> {
         let mut own = self.candidates(None)?;
         let (mut groups, mut done, mut conflicts): (Vec<Group>, Vec<Merged>, Vec<String>) =
             (vec![], vec![], vec![]);
@@ -118,20 +139,23 @@ impl Store {
                 if !candidate.shards.is_empty() {
                     let of_name =
                         |other: &Candidate| other.detail.row.experiment == candidate.detail.row.experiment;
-                    let group =
-                        groups.iter().position(|group| group.members.iter().all(|m| m.joins(&candidate)));
+                    let group = groups
+                        .iter()
+                        .position(|group| group.members.iter().all(|m| m.joins(&candidate, form)));
                     if let Some(group) = group {
                         groups[group].members.push(candidate);
                         continue;
                     }
-                    if let Some(here) = own.iter().position(|run| run.joins(&candidate)) {
+                    if let Some(here) = own.iter().position(|run| run.joins(&candidate, form)) {
                         let here = own.remove(here);
                         let name = Some(here.detail.row.name.clone());
                         groups.push(Group { members: vec![here, candidate], name });
                         continue;
                     }
                     let misfit = known().filter(|other| of_name(other) && !other.shards.is_empty()).find_map(
-                        |other| other.why_not(&candidate).map(|why| (other.detail.row.name.clone(), why)),
+                        |other| {
+                            other.why_not(&candidate, form).map(|why| (other.detail.row.name.clone(), why))
+                        },
                     );
                     if let Some((other, why)) = misfit.filter(|_| !renumber) {
                         conflicts.push(format!(
@@ -205,14 +229,14 @@ impl Candidate {
     }
 
     /// Whether both are parts of one run.
-    fn joins(&self, other: &Self) -> bool {
+    fn joins(&self, other: &Self, form: &ConfigForm) -> bool {
         !self.shards.is_empty()
             && self.detail.row.experiment == other.detail.row.experiment
-            && self.why_not(other).is_none()
+            && self.why_not(other, form).is_none()
     }
 
     /// Why both are no parts of one run, though of one experiment.
-    fn why_not(&self, other: &Self) -> Option<String> {
+    fn why_not(&self, other: &Self, form: &ConfigForm) -> Option<String> {
         let of = |run: &Self| run.shards.first().map(|shard| shard.of);
         if self.detail.row.golden_fingerprint != other.detail.row.golden_fingerprint {
             return Some("it is of another golden set".to_owned());
@@ -223,7 +247,7 @@ impl Candidate {
         if of(self) != of(other) {
             return Some("it is one of another number of shards".to_owned());
         }
-        if comparable(&self.detail.config) != comparable(&other.detail.config) {
+        if !(form.is_one_run)(&self.detail.config, &other.detail.config) {
             return Some("its settings differ".to_owned());
         }
         let twice = self.shards.iter().find(|has| other.shards.iter().any(|new| new.shard == has.shard));
@@ -235,17 +259,6 @@ impl Candidate {
             self.shards.iter().map(|shard| format!("{}/{}", shard.shard, shard.of)).collect();
         names.join(", ")
     }
-}
-
-/// A configuration without what differs between the shards of one run: which shard it is, and where
-/// the golden set lay, which its fingerprint stands for.
-fn comparable(config: &Value) -> Value {
-    let mut config = config.clone();
-    if let Some(settings) = config.get_mut("settings").and_then(Value::as_object_mut) {
-        settings.remove("shard");
-        settings.remove("golden");
-    }
-    config
 }
 
 fn is_same_file(a: &Path, b: &Path) -> bool {
@@ -280,7 +293,12 @@ fn shards(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ShardRow>> 
 }
 
 /// Writes a group as one run.
-fn write(connection: &Connection, stores: &[Store], group: &Group) -> Result<Merged, StoreError> {
+fn write(
+    connection: &Connection,
+    stores: &[Store],
+    group: &Group,
+    form: &ConfigForm,
+) -> Result<Merged, StoreError> {
     let failed = failed_to("merge the stores");
     connection.execute_batch("PRAGMA defer_foreign_keys = ON").map_err(&failed)?;
     let first = &group.members[0].detail;
@@ -304,7 +322,7 @@ fn write(connection: &Connection, stores: &[Store], group: &Group) -> Result<Mer
         return Ok(Merged::Added { name });
     };
     shards.sort_by_key(|shard| shard.shard);
-    settle(connection, run, &shards, group).map_err(&failed)?;
+    settle(connection, run, &shards, group, form).map_err(&failed)?;
     Ok(Merged::Joined { name, shards: shards.len(), of })
 }
 
@@ -355,7 +373,13 @@ fn name_run(
 }
 
 /// Notes the shards and where the joined run stands.
-fn settle(connection: &Connection, run: i64, shards: &[&ShardRow], group: &Group) -> rusqlite::Result<()> {
+fn settle(
+    connection: &Connection,
+    run: i64,
+    shards: &[&ShardRow],
+    group: &Group,
+    form: &ConfigForm,
+) -> rusqlite::Result<()> {
     for shard in shards {
         connection.execute(
             "INSERT INTO run_shard (run, shard, of, created_at, status, stop_reason)
@@ -386,10 +410,9 @@ fn settle(connection: &Connection, run: i64, shards: &[&ShardRow], group: &Group
     )?;
     if missing.is_empty() {
         // It is now the run that one machine would have made.
-        connection.execute(
-            "UPDATE run SET config = json_set(config, '$.settings.shard', NULL) WHERE id = ?",
-            [run],
-        )?;
+        let config = serde_json::to_string(&(form.whole)(&group.members[0].detail.config))
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        connection.execute("UPDATE run SET config = ? WHERE id = ?", params![config, run])?;
     }
     Ok(())
 }

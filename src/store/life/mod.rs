@@ -11,6 +11,6 @@ mod upkeep;
 pub use self::{
     forget::{Forget, Forgotten},
     info::{KindSize, RunSize, StoreInfo},
-    merge::Merged,
+    merge::{ConfigForm, Merged},
     upkeep::Compacted,
 };
