@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::error::CliError;
 use crate::{
     config::{Experiment, StopGate, StopSettings},
-    domain::{CaseId, Fingerprint, Outcome, Verdict},
-    evidence::Measurements,
+    domain::{CaseId, Fingerprint},
+    evidence::{Evidence, measured},
     runner::{
         TrialPlan,
         early_stop::{Baseline, EarlyStop, Rule, shuffled_clusters},
@@ -30,18 +30,11 @@ pub(super) fn of(
     let baseline = baseline(store, run, experiment, stop)?;
     let mut machine = EarlyStop::new(&clusters, repeats, &targets, baseline, rule);
     for &target in &targets {
-        store.for_each_measured::<StoreError>(run, target, |trial| {
+        store.for_each_trial_row(run, target, |trial| {
             // What is asked again has not ended yet.
             if plan.is_done(target, trial.case, trial.repeat) {
-                let passed = match (trial.outcome, trial.verdict) {
-                    (Outcome::Failed | Outcome::Cancelled, _) => None,
-                    (_, Some(Verdict::Pass)) => Some(true),
-                    (_, Some(Verdict::Fail)) => Some(false),
-                    (_, Some(Verdict::Unscored) | None) => None,
-                };
-                machine.ended(target, trial.case, passed);
+                machine.ended(target, trial.case, measured(trial).ok());
             }
-            Ok(())
         })?;
     }
     Ok(Some(machine))
@@ -93,14 +86,11 @@ fn baseline(
             });
         };
         let then = u32::try_from(then).expect("targets are few");
-        let measured = Measurements::read(store, past.id, then, &cases)?;
+        let evidence = Evidence::read(store, past.id, then, cases.iter().map(|case| case.repeats))?;
         let known: HashMap<(&CaseId, Fingerprint), f64> = cases
             .iter()
-            .zip(&measured.cases)
-            .filter(|(_, count)| count.measured > 0)
-            .map(|(case, count)| {
-                ((&case.id, case.fingerprint), f64::from(count.passes) / f64::from(count.measured))
-            })
+            .zip(&evidence.cases)
+            .filter_map(|(case, own)| Some(((&case.id, case.fingerprint), own.count.share()?)))
             .collect();
         let of_case = |planned: &crate::config::PlannedCase| {
             known.get(&(&planned.case.id, planned.case.fingerprint)).copied()

@@ -21,13 +21,13 @@ use crate::{
         repeats::{RepeatGain, repeat_gain},
         sample,
     },
-    evidence::Measurements,
+    evidence::Evidence,
     report::{
         designs_text, estimate_text, frontier_svg, frontier_text, held_text, repeat_gain_text,
         segment_needs_text,
     },
-    stats::{SampleTable, variance_components},
-    store::{RunDetail, Store, StoreError},
+    stats::variance_components,
+    store::{RunCase, RunDetail, Store, StoreError},
 };
 
 /// Undecided cases that are named.
@@ -414,18 +414,14 @@ pub(super) fn print_account(store: &Store, detail: &RunDetail) -> Result<(), Cli
         Ok(())
     })?;
     for (position, target) in (0_u32..).zip(&detail.targets) {
-        let measured = Measurements::read(store, detail.row.id, position, &cases)?;
-        let mut table = SampleTable::default();
-        let (mut repeats, mut undecided) = (0, vec![]);
-        for (case, count) in cases.iter().zip(&measured.cases).filter(|(_, count)| count.measured > 0) {
-            let passes = std::iter::repeat_n(1.0, count.passes as usize);
-            table.push_case(passes.chain(std::iter::repeat_n(0.0, (count.measured - count.passes) as usize)));
-            repeats = repeats.max(count.measured);
-            if count.is_flaky() {
-                undecided.push(case.id.to_string());
-            }
-        }
-        let components = table.as_samples().ok().and_then(|samples| variance_components(&samples).ok());
+        let planned = cases.iter().map(|case: &RunCase| case.repeats);
+        let evidence = Evidence::read(store, detail.row.id, position, planned)?;
+        let counts = evidence.counts();
+        let repeats = counts.iter().map(|count| count.measured).max().unwrap_or(0);
+        let undecided = cases.iter().zip(&counts).filter(|(_, count)| count.is_flaky());
+        let undecided = undecided.map(|(case, _)| case.id.to_string()).collect();
+        let scores = evidence.samples(&cases);
+        let components = scores.samples().ok().and_then(|samples| variance_components(&samples).ok());
         let Some(components) = components.filter(|_| repeats > 1) else { continue };
         let (Ok(between), Ok(within)) = (components.between, components.within) else { continue };
         if let Some(gain) = repeat_gain(between, within, components.n as u64, repeats) {

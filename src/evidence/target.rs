@@ -1,117 +1,110 @@
-//! One target's measurements in columns: what a million trials come to, without a row for each.
+//! One target's evidence in columns: what a million trials come to, without a row for each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use super::{
+    caching::Caching,
+    case::{CaseEvidence, Count},
+    samples::Scores,
+    trial::{is_answer, measured},
+};
 use crate::{
-    domain::{AnswerSource, Cost, Outcome, Usage, Verdict},
-    stats::{Clusters, Samples, StatsError},
-    store::{Measured, RunCase, ScoreRow, Store, StoreError},
+    domain::{AnswerSource, Cost, Price, Usage},
+    store::{AttemptTotals, RunCase, Store, StoreError, TrialRow},
 };
 
-/// Everything a scorecard counts of one target.
+/// What one target's stored trials say.
+///
+/// *Answers* are what the provider answered; what failed or was cancelled has no tokens and no time,
+/// and its cost is told by its attempts ([`Evidence::attempts_cost`]).
 #[derive(Debug, Default)]
-pub struct Measurements {
-    /// Passes and measured repeats of every case of the run, by position.
-    pub cases: Vec<CaseCount>,
-    /// Outcomes that were not measured, by the keys of `not_measured`.
+pub struct Evidence {
+    /// Every case of the run, by position.
+    pub cases: Vec<CaseEvidence>,
+    /// Trials that were not measured, by the keys of `not_measured`; only reasons that occurred.
     pub not_measured: BTreeMap<&'static str, u64>,
     /// What failed trials failed of.
     pub failures: BTreeMap<&'static str, u64>,
-    /// Trials that were graded.
-    pub graded: u64,
-    /// Trials that ended by each outcome.
-    pub outcomes: BTreeMap<&'static str, u64>,
-    /// Tokens of all answers whose usage is known.
+    /// Tokens of all answers whose tokens are known.
     pub usage: Usage,
-    /// Answers whose usage is not known.
+    /// Answers whose tokens are not known.
     pub usage_unknown: u64,
-    /// Known cost of all answers.
-    pub cost: Cost,
+    /// Known cost of all answers: that of the attempt which was answered.
+    pub answers_cost: Cost,
     /// Answers whose cost is known.
     pub priced: u64,
     /// Answers whose cost is not known.
     pub unpriced: u64,
     /// Answers whose cost rests on an assumption.
     pub approximate: u64,
-    /// The successful attempts' own times, in milliseconds, with their cases.
-    pub latency_ms: Vec<f64>,
-    /// The case of each entry of `latency_ms`.
-    pub latency_case: Vec<u32>,
-    /// Times to first token of streamed answers, in milliseconds.
-    pub first_token_ms: Vec<f64>,
-    /// The case of each entry of `first_token_ms`.
-    pub first_token_case: Vec<u32>,
+    /// The answered attempts' own times.
+    pub latency: Times,
+    /// Times to first token of streamed answers.
+    pub first_token: Times,
     /// Waits for a place, in milliseconds.
     pub queue_wait_ms: Vec<f64>,
-    /// Attempts made for trials that ended.
-    pub attempts: u64,
-    /// Trials that ended.
-    pub ended: u64,
+    /// What went through a prompt cache.
+    pub caching: Caching,
 }
 
-/// How often a case was measured and passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CaseCount {
-    /// Repeats planned.
-    pub planned: u32,
-    /// Repeats measured.
-    pub measured: u32,
-    /// Repeats that passed.
-    pub passes: u32,
+/// Times of answers, each with its case. Copies of earlier answers took none.
+#[derive(Debug, Default, PartialEq)]
+pub struct Times {
+    /// The times, in milliseconds.
+    pub ms: Vec<f64>,
+    /// The case of each.
+    pub case: Vec<u32>,
 }
 
-impl CaseCount {
-    /// Whether it is neither always nor never right.
-    pub fn is_flaky(self) -> bool {
-        0 < self.passes && self.passes < self.measured
+impl Times {
+    fn note(&mut self, case: u32, ms: Option<f64>) {
+        if let Some(ms) = ms {
+            self.ms.push(ms);
+            self.case.push(case);
+        }
     }
 }
 
-/// One grader's scores: value and case of each trial that it scored.
-#[derive(Debug, Default)]
-pub struct GraderMeasurements {
-    /// Passes and scored repeats, by case position.
-    pub cases: Vec<CaseCount>,
-    /// Trials that it could not score.
-    pub unscored: u64,
-}
-
-impl Measurements {
-    /// Reads them from the store.
+impl Evidence {
+    /// Reads the target at `target`; `planned` are the repeats of each case of the run.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, run: i64, target: u32, cases: &[RunCase]) -> Result<Self, StoreError> {
-        let planned = |case: &RunCase| CaseCount { planned: case.repeats, ..CaseCount::default() };
-        let mut measurements = Self { cases: cases.iter().map(planned).collect(), ..Self::default() };
-        store.for_each_measured::<StoreError>(run, target, |trial| {
-            measurements.note(&trial);
-            Ok(())
-        })?;
-        let planned: u64 = cases.iter().map(|case| u64::from(case.repeats)).sum();
-        if planned > measurements.ended {
-            measurements.not_measured.insert("pending", planned - measurements.ended);
-        }
-        Ok(measurements)
+    pub fn read(
+        store: &Store,
+        run: i64,
+        target: u32,
+        planned: impl IntoIterator<Item = u32>,
+    ) -> Result<Self, StoreError> {
+        let mut evidence = Self::of(planned);
+        let prices = prices(store, run, target)?;
+        store.for_each_trial_row(run, target, |trial| evidence.note(trial, &prices))?;
+        evidence.close();
+        Ok(evidence)
     }
 
-    fn note(&mut self, trial: &Measured) {
-        self.ended += 1;
-        self.attempts += u64::from(trial.attempts);
-        *self.outcomes.entry(trial.outcome.as_str()).or_default() += 1;
-        match measured_as(trial) {
-            Ok(passed) => {
-                self.graded += 1;
-                let case = &mut self.cases[trial.case as usize];
-                case.measured += 1;
-                case.passes += u32::from(passed);
-            }
-            Err(reason) => *self.not_measured.entry(reason).or_default() += 1,
+    /// What `trials` say, priced by `prices`.
+    #[cfg(test)]
+    pub(super) fn fold(planned: &[u32], trials: &[TrialRow], prices: &[Price]) -> Self {
+        let mut evidence = Self::of(planned.iter().copied());
+        trials.iter().for_each(|trial| evidence.note(trial, prices));
+        evidence.close();
+        evidence
+    }
+
+    fn of(planned: impl IntoIterator<Item = u32>) -> Self {
+        Self { cases: planned.into_iter().map(CaseEvidence::planned).collect(), ..Self::default() }
+    }
+
+    fn note(&mut self, trial: &TrialRow, prices: &[Price]) {
+        self.cases[trial.case as usize].note(trial);
+        if let Err(reason) = measured(trial) {
+            *self.not_measured.entry(reason).or_default() += 1;
         }
         if let Some(failure) = trial.failure {
             *self.failures.entry(failure.as_str()).or_default() += 1;
         }
-        if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {
+        if !is_answer(trial) {
             return;
         }
         match trial.usage {
@@ -120,7 +113,7 @@ impl Measurements {
         }
         match trial.cost {
             Some(cost) => {
-                self.cost += cost;
+                self.answers_cost += cost;
                 self.priced += 1;
                 self.approximate += u64::from(trial.usage_flag.is_some());
             }
@@ -130,14 +123,46 @@ impl Measurements {
             return;
         }
         self.queue_wait_ms.push(trial.queue_wait_ms);
-        if let Some(latency) = trial.latency_ms {
-            self.latency_ms.push(latency);
-            self.latency_case.push(trial.case);
+        self.latency.note(trial.case, trial.latency_ms);
+        self.first_token.note(trial.case, trial.first_token_ms);
+        self.caching.note(trial, prices);
+    }
+
+    fn close(&mut self) {
+        let (planned, stored) = (self.planned(), self.stored());
+        if planned > stored {
+            self.not_measured.insert("pending", planned - stored);
         }
-        if let Some(first_token) = trial.first_token_ms {
-            self.first_token_ms.push(first_token);
-            self.first_token_case.push(trial.case);
-        }
+    }
+
+    /// Trials planned.
+    pub fn planned(&self) -> u64 {
+        self.cases.iter().map(|case| u64::from(case.planned)).sum()
+    }
+
+    /// Trials that ended.
+    pub fn stored(&self) -> u64 {
+        self.cases.iter().map(|case| u64::from(case.stored)).sum()
+    }
+
+    /// Trials measured.
+    pub fn measured(&self) -> u64 {
+        self.cases.iter().map(|case| u64::from(case.count.measured)).sum()
+    }
+
+    /// How often each case was measured and passed.
+    pub fn counts(&self) -> Vec<Count> {
+        self.cases.iter().map(|case| case.count).collect()
+    }
+
+    /// Known cost of all that was sent: of the answers, and of the attempts that failed.
+    pub fn attempts_cost(&self, attempts: &AttemptTotals) -> Cost {
+        self.answers_cost + attempts.failed_cost
+    }
+
+    /// The measured cases as statistics want them.
+    pub fn samples(&self, cases: &[RunCase]) -> Scores {
+        Scores::of(&self.counts(), cases, 0..cases.len())
     }
 
     /// Bounds of the pass rate over all planned repeats: every one that was not measured wrong, and
@@ -148,101 +173,76 @@ impl Measurements {
             return None;
         }
         let sums = self.cases.iter().fold([0.0, 0.0], |[low, high], case| {
-            let planned = f64::from(case.planned.max(case.measured).max(1));
-            let missing = planned - f64::from(case.measured);
-            [low + f64::from(case.passes) / planned, high + (f64::from(case.passes) + missing) / planned]
+            let Count { measured, passes } = case.count;
+            let planned = f64::from(case.planned.max(measured).max(1));
+            let missing = planned - f64::from(measured);
+            [low + f64::from(passes) / planned, high + (f64::from(passes) + missing) / planned]
         });
         #[expect(clippy::cast_precision_loss, reason = "sets are far below 2^52 cases")]
         Some(sums.map(|sum| sum / n as f64))
     }
 }
 
-/// Whether a trial passed, or why it was not measured.
-fn measured_as(trial: &Measured) -> Result<bool, &'static str> {
-    match (trial.verdict, trial.outcome) {
-        (Some(Verdict::Pass), _) => Ok(true),
-        (Some(Verdict::Fail), _) => Ok(false),
-        // An answer without a verdict was stored and not graded yet: `grade` or `resume` does that.
-        (Some(Verdict::Unscored), _) | (None, Outcome::Answered | Outcome::Refused) => Err("unscored"),
-        (None, Outcome::Truncated) if trial.gradable => Err("unscored"),
-        (None, outcome) => Err(outcome.as_str()),
-    }
+/// The price rows of the model that the target asks.
+fn prices(store: &Store, run: i64, target: u32) -> Result<Vec<Price>, StoreError> {
+    let targets = store.targets(run)?;
+    let model = targets.get(target as usize).map(|target| &target.model);
+    let mut prices = store.prices(run)?;
+    prices.retain(|price| Some(&price.model) == model);
+    Ok(prices)
 }
 
-/// Every grader's scores of one target, by the grader's position in the run.
-///
-/// # Errors
-/// The store cannot be read.
-pub(super) fn grader_measurements(
-    store: &Store,
-    run: i64,
-    target: u32,
-    cases: usize,
-) -> Result<BTreeMap<u32, GraderMeasurements>, StoreError> {
-    let mut graders: BTreeMap<u32, GraderMeasurements> = BTreeMap::new();
-    store.for_each_score::<StoreError>(run, target, |row: ScoreRow<'_>| {
-        let grader = graders.entry(row.grader).or_default();
-        if grader.cases.is_empty() {
-            grader.cases = vec![CaseCount::default(); cases];
-        }
-        let case = &mut grader.cases[row.case as usize];
-        match row.verdict {
-            Verdict::Unscored => grader.unscored += 1,
-            verdict => {
-                case.measured += 1;
-                case.passes += u32::from(verdict == Verdict::Pass);
-            }
-        }
-        Ok(())
-    })?;
-    Ok(graders)
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{FailureKind, Outcome, UsageFlag},
+        evidence::trial::tests::{answer, ended},
+    };
 
-/// Case counts laid out as statistics want them: cases without a measured repeat are left out.
-#[derive(Debug)]
-pub(super) struct Layout {
-    scores: Vec<f64>,
-    offsets: Vec<usize>,
-    clusters: Clusters,
-}
+    const DOLLAR: i64 = 1_000_000_000_000;
 
-impl Layout {
-    /// The layout of the cases at `positions`.
-    pub(super) fn of(
-        counts: &[CaseCount],
-        cases: &[RunCase],
-        positions: impl Iterator<Item = usize>,
-    ) -> Self {
-        let measured: Vec<usize> = positions.filter(|&at| counts[at].measured > 0).collect();
-        let mut scores = vec![];
-        let mut offsets = vec![0];
-        for &at in &measured {
-            let CaseCount { measured, passes, .. } = counts[at];
-            scores.extend(std::iter::repeat_n(1.0, passes as usize));
-            scores.extend(std::iter::repeat_n(0.0, (measured - passes) as usize));
-            offsets.push(scores.len());
-        }
-        let clusters = cluster_labels(measured.iter().map(|&at| &cases[at]));
-        Self { scores, offsets, clusters }
+    #[test]
+    fn what_is_not_measured_is_counted_by_reason_and_what_is_missing_is_pending() {
+        let failed = TrialRow { failure: Some(FailureKind::Timeout), ..ended(1, Outcome::Failed) };
+        let ungraded = TrialRow { verdict: None, ..answer(1, true) };
+        let evidence =
+            Evidence::fold(&[2, 2, 1], &[answer(0, true), answer(0, false), failed, ungraded], &[]);
+        assert_eq!(evidence.not_measured, BTreeMap::from([("failed", 1), ("pending", 1), ("unscored", 1)]));
+        assert_eq!(evidence.failures, BTreeMap::from([(FailureKind::Timeout.as_str(), 1)]));
+        assert_eq!((evidence.planned(), evidence.stored(), evidence.measured()), (5, 4, 2));
+        assert_eq!(evidence.counts()[0], Count { measured: 2, passes: 1 });
+        // Case 0 is half right, 1 and 2 may be all wrong or all right.
+        let [low, high] = evidence.bounds().unwrap();
+        assert!((low - 0.5 / 3.0).abs() < 1e-12 && (high - 2.5 / 3.0).abs() < 1e-12);
     }
 
-    pub(super) fn samples(&self) -> Result<Samples<'_>, StatsError> {
-        Samples::new(&self.scores, &self.offsets)
+    #[test]
+    fn the_cost_of_answers_is_not_the_cost_of_attempts() {
+        let unpriced = TrialRow { cost: None, usage: None, ..answer(0, true) };
+        let assumed = TrialRow { usage_flag: Some(UsageFlag::Incomplete), ..answer(0, true) };
+        let evidence = Evidence::fold(&[3], &[answer(0, true), unpriced, assumed], &[]);
+        assert_eq!(evidence.answers_cost, Cost::from_picodollars(2 * DOLLAR));
+        assert_eq!((evidence.priced, evidence.unpriced, evidence.approximate), (2, 1, 1));
+        assert_eq!((evidence.usage.output, evidence.usage_unknown), (10, 1));
+        let failed_cost = Cost::from_picodollars(DOLLAR);
+        let attempts = AttemptTotals { attempts: 4, failed: 1, failed_cost, failed_unpriced: 0 };
+        assert_eq!(evidence.attempts_cost(&attempts), Cost::from_picodollars(3 * DOLLAR));
     }
 
-    pub(super) fn clusters(&self) -> &Clusters {
-        &self.clusters
+    #[test]
+    fn copies_of_earlier_answers_count_and_took_no_time() {
+        let copy = TrialRow { source: AnswerSource::Cache, latency_ms: None, ..answer(0, true) };
+        let streamed = TrialRow { first_token_ms: Some(20.0), ..answer(0, true) };
+        let evidence = Evidence::fold(&[2], &[copy, streamed], &[]);
+        assert_eq!(evidence.measured(), 2);
+        assert_eq!(evidence.latency, Times { ms: vec![100.0], case: vec![0] });
+        assert_eq!(evidence.first_token, Times { ms: vec![20.0], case: vec![0] });
+        assert_eq!(evidence.queue_wait_ms, [1.0]);
     }
-}
 
-/// The cluster of each case, as statistics want it.
-pub(super) fn cluster_labels<'a>(cases: impl Iterator<Item = &'a RunCase>) -> Clusters {
-    let mut known: HashMap<&str, u32> = HashMap::new();
-    let labels: Vec<u32> = cases
-        .map(|case| {
-            let next = u32::try_from(known.len()).expect("a set has fewer clusters than u32 can count");
-            *known.entry(case.cluster.as_str()).or_insert(next)
-        })
-        .collect();
-    Clusters::from_labels(&labels)
+    #[test]
+    fn nothing_planned_has_no_bounds() {
+        assert_eq!(Evidence::fold(&[], &[], &[]).bounds(), None);
+    }
 }

@@ -41,8 +41,8 @@ pub use self::{
     life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
-        AttemptTotals, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, Measured, Returned, RunCase,
-        RunDetail, RunRow, ScoreRow, StoredTrial,
+        AttemptTotals, ExportedTrial, GraderRow, Returned, RunCase, RunDetail, RunRow, ScoreRow, StoredTrial,
+        TrialRow,
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{
-    domain::{AnswerSource, Cost, Price, Usage},
-    store::{Measured, Store, StoreError},
-};
+use crate::{domain::Cost, evidence::caching::Caching};
 
 /// Prompt caching over all answers of one target.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -25,163 +22,49 @@ pub struct CacheCard {
     pub saved_unknown_trials: u64,
 }
 
-/// Sums over answers.
-#[derive(Debug, Default)]
-struct Caching {
-    read: u64,
-    written: u64,
-    saved_picodollars: i64,
-    known: u64,
-    unknown: u64,
-}
-
 impl CacheCard {
-    /// The card of the target at `target`, which asks `model`; `None` when nothing went through a
-    /// cache.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub(super) fn read(
-        store: &Store,
-        run: i64,
-        target: u32,
-        model: &str,
-    ) -> Result<Option<Self>, StoreError> {
-        let mut prices = store.prices(run)?;
-        prices.retain(|price| price.model.as_str() == model);
-        let mut caching = Caching::default();
-        store.for_each_measured::<StoreError>(run, target, |trial| {
-            caching.note(&trial, &prices);
-            Ok(())
-        })?;
-        Ok(caching.card())
-    }
-}
-
-impl Caching {
-    fn note(&mut self, trial: &Measured, prices: &[Price]) {
-        let (Some(usage), AnswerSource::Live) = (&trial.usage, trial.source) else { return };
-        if usage.cache_read + usage.cache_writes() == 0 {
-            return;
-        }
-        self.read += usage.cache_read;
-        self.written += usage.cache_writes();
-        match trial.cost.and_then(|cost| saved(usage, cost, prices)) {
-            Some(picodollars) => {
-                self.known += 1;
-                self.saved_picodollars = self.saved_picodollars.saturating_add(picodollars);
-            }
-            None => self.unknown += 1,
-        }
-    }
-
-    fn card(&self) -> Option<CacheCard> {
-        let through = self.read + self.written;
+    /// The card of what went through a cache; `None` when nothing did.
+    pub(super) fn of(caching: &Caching) -> Option<Self> {
+        let through = caching.read + caching.written;
         #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits than a float has")]
-        let hit_rate = (through > 0).then(|| self.read as f64 / through as f64)?;
-        let amount = Cost::from_picodollars(self.saved_picodollars.saturating_abs());
-        let sign = if self.saved_picodollars < 0 { "-" } else { "" };
-        Some(CacheCard {
+        let hit_rate = (through > 0).then(|| caching.read as f64 / through as f64)?;
+        let amount = Cost::from_picodollars(caching.saved_picodollars.saturating_abs());
+        let sign = if caching.saved_picodollars < 0 { "-" } else { "" };
+        Some(Self {
             hit_rate,
-            tokens_read: self.read,
-            tokens_written: self.written,
-            saved_usd: (self.known > 0).then(|| format!("{sign}{amount}")),
-            saved_unknown_trials: self.unknown,
+            tokens_read: caching.read,
+            tokens_written: caching.written,
+            saved_usd: (caching.known > 0).then(|| format!("{sign}{amount}")),
+            saved_unknown_trials: caching.unknown,
         })
     }
 }
 
-/// What an answer would have cost more without a cache, in picodollars; `None` when none of `prices`
-/// is the row under which it cost `cost`.
-fn saved(usage: &Usage, cost: Cost, prices: &[Price]) -> Option<i64> {
-    let uncached = Usage { input_uncached: usage.input_total(), output: usage.output, ..Usage::default() };
-    // A run that was resumed later may have used two rows of one model.
-    let price = prices.iter().find(|price| price.cost(usage) == Some(cost))?;
-    Some(price.cost(&uncached)?.picodollars() - cost.picodollars())
-}
-
 #[cfg(test)]
 mod tests {
-    use jiff::civil::Date;
-
     use super::*;
-    use crate::domain::{Outcome, Rates};
 
-    fn price() -> Price {
-        let per_token = |picodollars| Cost::from_picodollars(picodollars);
-        Price {
-            model: "m".into(),
-            effective_from: Date::constant(2026, 1, 1),
-            source: "test".into(),
-            rates: Rates {
-                input: per_token(3_000_000),
-                output: per_token(15_000_000),
-                cache_read: Some(per_token(300_000)),
-                cache_write_5m: Some(per_token(3_750_000)),
-                cache_write_30m: None,
-                cache_write_1h: Some(per_token(6_000_000)),
-            },
-            tiers: vec![],
-            batch_half: false,
-        }
-    }
-
-    fn trial(read: u64, written: u64, cost: Option<Cost>) -> Measured {
-        let usage = Usage {
-            input_uncached: 20,
-            cache_read: read,
-            cache_write_5m: written,
-            output: 5,
-            ..Usage::default()
-        };
-        Measured {
-            case: 0,
-            repeat: 1,
-            outcome: Outcome::Answered,
-            gradable: true,
-            verdict: None,
-            failure: None,
-            usage: Some(usage),
-            usage_flag: None,
-            cost: cost.or_else(|| price().cost(&usage)),
-            latency_ms: None,
-            first_token_ms: None,
-            queue_wait_ms: 0.0,
-            backoff_wait_ms: 0.0,
-            attempts: 1,
-            source: AnswerSource::Live,
-        }
-    }
-
-    fn card(trials: &[Measured]) -> Option<CacheCard> {
-        let mut caching = Caching::default();
-        trials.iter().for_each(|trial| caching.note(trial, &[price()]));
-        caching.card()
+    fn card(read: u64, written: u64, saved_picodollars: i64) -> Option<CacheCard> {
+        CacheCard::of(&Caching { read, written, saved_picodollars, known: 1, unknown: 0 })
     }
 
     #[test]
-    fn one_write_and_many_reads_save_most_of_the_prefix() {
-        let mut trials = vec![trial(0, 10_000, None)];
-        trials.extend(vec![trial(10_000, 0, None); 49]);
-        let card = card(&trials).unwrap();
-        assert_eq!((card.tokens_read, card.tokens_written), (490_000, 10_000));
+    fn the_hit_rate_is_what_was_read_of_what_went_through() {
+        let card = card(490_000, 10_000, 1_315_500_000_000).unwrap();
         assert!((card.hit_rate - 0.98).abs() < 1e-12);
-        // 50 × 10,000 tokens at $3 a million are $1.50; the write and the reads cost $0.1845.
         assert_eq!(card.saved_usd.as_deref(), Some("1.3155"));
     }
 
     #[test]
-    fn writes_that_nobody_reads_are_a_loss() {
-        let card = card(&[trial(0, 10_000, None), trial(0, 10_000, None)]).unwrap();
+    fn a_loss_has_a_sign() {
+        let card = card(0, 20_000, -15_000_000_000).unwrap();
         assert_eq!((card.hit_rate, card.saved_usd.as_deref()), (0.0, Some("-0.015")));
     }
 
     #[test]
-    fn what_went_through_no_cache_or_has_no_price_is_left_out() {
-        assert_eq!(card(&[trial(0, 0, None)]), None);
-        let answered_before = Measured { source: AnswerSource::Cache, ..trial(500, 0, None) };
-        assert_eq!(card(&[answered_before]), None);
-        let card = card(&[trial(500, 0, Some(Cost::from_picodollars(1)))]).unwrap();
-        assert_eq!((card.saved_usd, card.saved_unknown_trials), (None, 1));
+    fn nothing_through_a_cache_is_no_card_and_no_price_is_no_saving() {
+        assert_eq!(card(0, 0, 0), None);
+        let unpriced = CacheCard::of(&Caching { read: 500, unknown: 1, ..Caching::default() }).unwrap();
+        assert_eq!((unpriced.saved_usd, unpriced.saved_unknown_trials), (None, 1));
     }
 }

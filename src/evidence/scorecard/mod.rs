@@ -3,25 +3,34 @@
 mod caching;
 mod rate;
 mod retrieval;
+mod slices;
+mod times;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 pub use self::{
     caching::CacheCard,
     rate::Rate,
-    retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
+    retrieval::{RetrievalCard, RetrievalSlice},
+    slices::Slice,
+    times::Percentiles,
 };
 use self::{
-    rate::{CONFIDENCE, rate, weighted_rate},
-    retrieval::RetrievalMeasurements,
+    rate::{rate, weighted_rate},
+    slices::{segments, splits},
+    times::{times, waits},
 };
-use super::target::{CaseCount, GraderMeasurements, Measurements, cluster_labels, grader_measurements};
+use super::{
+    graders::{GraderEvidence, Graders},
+    retrieval::Retrieval,
+    samples::cluster_labels,
+    target::Evidence,
+};
 use crate::{
     domain::{Cost, QueueRecord, Usage},
-    stats::{self, Clusters, Level},
-    store::{GraderRow, RunCase, RunDetail, Store, StoreError},
+    store::{AttemptTotals, NewTarget, ReusedTotals, RunCase, RunDetail, Store, StoreError},
 };
 
 /// The version of the JSON shape.
@@ -134,41 +143,6 @@ pub struct TargetCard {
     pub graders: Vec<GraderCard>,
 }
 
-/// Nearest-rank percentiles; `None` without a value.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-pub struct Percentiles {
-    /// The median.
-    pub p50: Option<f64>,
-    /// Interval of the median; an end that the sample cannot bound is `None`.
-    pub p50_interval: [Option<f64>; 2],
-    /// The 95th percentile.
-    pub p95: Option<f64>,
-    /// Interval of the 95th percentile.
-    pub p95_interval: [Option<f64>; 2],
-    /// Values they rest on.
-    pub n: usize,
-}
-
-/// A part of the cases.
-#[derive(Clone, Debug, Serialize)]
-pub struct Slice {
-    /// What cuts it, such as `intent`; `split` for splits.
-    pub key: String,
-    /// Which part, such as `billing`.
-    pub value: String,
-    /// Cases in it.
-    pub cases: usize,
-    /// Clusters they form.
-    pub clusters: usize,
-    /// Trials graded.
-    pub graded: u64,
-    /// Its pass rate.
-    pub pass_rate: Option<Rate>,
-    /// How well retrieval did in it; absent where none was told.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retrieval: Option<RetrievalSlice>,
-}
-
 /// One grader's part.
 #[derive(Clone, Debug, Serialize)]
 pub struct GraderCard {
@@ -197,27 +171,9 @@ impl Scorecard {
             cases.push(case);
             Ok(())
         })?;
-        let graders = store.graders(run.row.id)?;
         let targets = (0..).zip(&run.targets).map(|(position, target)| {
-            let measurements = Measurements::read(store, run.row.id, position, &cases)?;
-            let scores = grader_measurements(store, run.row.id, position, cases.len())?;
-            let attempts = store.attempt_totals(run.row.id, position)?;
-            let retrieval = RetrievalMeasurements::read(store, run.row.id, position, cases.len())?;
-            let mut card = target_card(&measurements, &cases, &graders, &scores, retrieval.as_ref());
-            target.name.as_str().clone_into(&mut card.name);
-            target.provider.as_str().clone_into(&mut card.provider);
-            target.model.as_str().clone_into(&mut card.model);
-            let reused = store.reused(run.row.id, position)?;
-            card.reused_trials = reused.trials;
-            card.reused_original_cost_usd = reused.original_cost;
-            // A scan of its own, which most runs do not need.
-            if measurements.usage.cache_read + measurements.usage.cache_writes() > 0 {
-                card.cache = CacheCard::read(store, run.row.id, position, target.model.as_str())?;
-            }
-            card.attempts = attempts.attempts;
-            card.failed_attempts = attempts.failed;
-            card.attempts_perhaps_billed = attempts.failed_unpriced;
-            Ok(card)
+            let read = Read::of(store, run.row.id, position, &cases)?;
+            Ok(target_card(target, &cases, &read))
         });
         Ok(Self {
             schema_version: SCHEMA_VERSION,
@@ -243,146 +199,81 @@ fn run_info(run: &RunDetail) -> RunInfo {
     }
 }
 
-fn target_card(
-    measurements: &Measurements,
-    cases: &[RunCase],
-    graders: &[GraderRow],
-    scores: &BTreeMap<u32, GraderMeasurements>,
-    retrieval: Option<&RetrievalMeasurements>,
-) -> TargetCard {
-    let counts = &measurements.cases;
+/// All that a card is made from.
+struct Read {
+    evidence: Evidence,
+    graders: Graders,
+    retrieval: Option<Retrieval>,
+    attempts: AttemptTotals,
+    reused: ReusedTotals,
+}
+
+impl Read {
+    fn of(store: &Store, run: i64, target: u32, cases: &[RunCase]) -> Result<Self, StoreError> {
+        Ok(Self {
+            evidence: Evidence::read(store, run, target, cases.iter().map(|case| case.repeats))?,
+            graders: Graders::read(store, run, target, cases.len())?,
+            retrieval: Retrieval::read(store, run, target, cases.len())?,
+            attempts: store.attempt_totals(run, target)?,
+            reused: store.reused(run, target)?,
+        })
+    }
+}
+
+fn target_card(target: &NewTarget, cases: &[RunCase], read: &Read) -> TargetCard {
+    let Read { evidence, graders, attempts, reused, .. } = read;
+    let retrieval = read.retrieval.as_ref();
+    let counts = &evidence.counts();
     let verdicts: Vec<bool> = counts
         .iter()
         .zip(cases)
         .filter_map(|(count, case)| case.pass_if.verdict(count.passes, count.measured))
         .collect();
     TargetCard {
-        name: String::new(),
-        provider: String::new(),
-        model: String::new(),
+        name: target.name.to_string(),
+        provider: target.provider.to_string(),
+        model: target.model.to_string(),
         cases: cases.len(),
         clusters: cluster_labels(cases.iter()).len(),
-        trials: cases.iter().map(|case| u64::from(case.repeats)).sum(),
-        graded: measurements.graded,
-        not_measured: measurements.not_measured.clone(),
-        failures: measurements.failures.clone(),
+        trials: evidence.planned(),
+        graded: evidence.measured(),
+        not_measured: evidence.not_measured.clone(),
+        failures: evidence.failures.clone(),
         pass_rate: rate(counts, cases, 0..cases.len()),
-        pass_rate_bounds: measurements.bounds(),
+        pass_rate_bounds: evidence.bounds(),
         weighted_pass_rate: weighted_rate(counts, cases),
         cases_passed: verdicts.iter().filter(|passed| **passed).count(),
         cases_measured: verdicts.len(),
         flaky_cases: counts.iter().filter(|count| count.is_flaky()).count(),
-        usage: measurements.usage,
-        usage_unknown: measurements.usage_unknown,
-        cost_usd: (measurements.priced > 0).then_some(measurements.cost),
-        cost_unknown_trials: measurements.unpriced,
-        cost_approximate_trials: measurements.approximate,
-        reused_trials: 0,
-        reused_original_cost_usd: Cost::ZERO,
-        attempts_perhaps_billed: 0,
-        latency_ms: times(&measurements.latency_ms, &measurements.latency_case, cases),
-        first_token_ms: times(&measurements.first_token_ms, &measurements.first_token_case, cases),
-        queue_wait_ms: percentiles(
-            &measurements.queue_wait_ms,
-            &Clusters::singletons(measurements.queue_wait_ms.len()),
-        ),
-        cache: None,
-        attempts: measurements.attempts,
-        failed_attempts: 0,
-        retrieval: retrieval.map(|retrieval| retrieval.card(cases)),
+        usage: evidence.usage,
+        usage_unknown: evidence.usage_unknown,
+        cost_usd: (evidence.priced > 0).then_some(evidence.answers_cost),
+        cost_unknown_trials: evidence.unpriced,
+        cost_approximate_trials: evidence.approximate,
+        reused_trials: reused.trials,
+        reused_original_cost_usd: reused.original_cost,
+        attempts_perhaps_billed: attempts.failed_unpriced,
+        latency_ms: times(&evidence.latency, cases),
+        first_token_ms: times(&evidence.first_token, cases),
+        queue_wait_ms: waits(&evidence.queue_wait_ms),
+        cache: CacheCard::of(&evidence.caching),
+        attempts: attempts.attempts,
+        failed_attempts: attempts.failed,
+        retrieval: retrieval.map(|retrieval| RetrievalCard::of(retrieval, cases)),
         splits: splits(counts, cases, retrieval),
         segments: segments(counts, cases, retrieval),
-        graders: grader_cards(cases, graders, scores),
+        graders: graders.each.iter().filter_map(|grader| grader_card(grader, cases)).collect(),
     }
 }
 
-/// Percentiles of times that belong to these cases.
-fn times(values: &[f64], of: &[u32], cases: &[RunCase]) -> Percentiles {
-    let of_cases = of.iter().map(|&case| &cases[case as usize]);
-    percentiles(values, &cluster_labels(of_cases))
-}
-
-fn percentiles(values: &[f64], clusters: &Clusters) -> Percentiles {
-    let estimated = stats::quantiles(values, clusters, &[Level::P50, Level::P95], CONFIDENCE)
-        .expect("times are finite and every one has its cluster");
-    let Ok(quantiles) = estimated else { return Percentiles::default() };
-    let interval = |quantile: &stats::Quantile| {
-        let (low, high, _) = quantile.limits(!clusters.all_single());
-        [low, high]
-    };
-    Percentiles {
-        p50: Some(quantiles[0].nearest_rank),
-        p50_interval: interval(&quantiles[0]),
-        p95: Some(quantiles[1].nearest_rank),
-        p95_interval: interval(&quantiles[1]),
-        n: values.len(),
-    }
-}
-
-fn splits(counts: &[CaseCount], cases: &[RunCase], retrieval: Option<&RetrievalMeasurements>) -> Vec<Slice> {
-    let present: BTreeSet<_> = cases.iter().filter_map(|case| case.split).collect();
-    present
-        .into_iter()
-        .map(|split| {
-            slice("split", split.as_str(), counts, cases, retrieval, |case| case.split == Some(split))
-        })
-        .collect()
-}
-
-fn segments(
-    counts: &[CaseCount],
-    cases: &[RunCase],
-    retrieval: Option<&RetrievalMeasurements>,
-) -> Vec<Slice> {
-    let present: BTreeSet<(&str, &str)> = cases
-        .iter()
-        .flat_map(|case| case.segment.iter().map(|(key, value)| (key.as_str(), value.as_str())))
-        .collect();
-    present
-        .into_iter()
-        .map(|(key, value)| {
-            slice(key, value, counts, cases, retrieval, |case| {
-                case.segment.get(key).is_some_and(|own| own == value)
-            })
-        })
-        .collect()
-}
-
-fn slice(
-    key: &str,
-    value: &str,
-    counts: &[CaseCount],
-    cases: &[RunCase],
-    retrieval: Option<&RetrievalMeasurements>,
-    belongs: impl Fn(&RunCase) -> bool,
-) -> Slice {
-    let positions: Vec<usize> = (0..cases.len()).filter(|&at| belongs(&cases[at])).collect();
-    Slice {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        cases: positions.len(),
-        clusters: cluster_labels(positions.iter().map(|&at| &cases[at])).len(),
-        graded: positions.iter().map(|&at| u64::from(counts[at].measured)).sum(),
-        retrieval: retrieval.and_then(|retrieval| retrieval.slice(&positions)),
-        pass_rate: rate(counts, cases, positions.into_iter()),
-    }
-}
-
-fn grader_cards(
-    cases: &[RunCase],
-    graders: &[GraderRow],
-    scores: &BTreeMap<u32, GraderMeasurements>,
-) -> Vec<GraderCard> {
-    let card = |grader: &GraderRow| {
-        let scores = scores.get(&grader.position)?;
-        Some(GraderCard {
-            name: grader.name.to_string(),
-            hard: grader.hard,
-            cases: scores.cases.iter().filter(|count| count.measured > 0).count(),
-            graded: scores.cases.iter().map(|count| u64::from(count.measured)).sum(),
-            unscored: scores.unscored,
-            pass_rate: rate(&scores.cases, cases, 0..cases.len()),
-        })
-    };
-    graders.iter().filter_map(card).collect()
+/// The card of a grader; `None` when it said nothing.
+fn grader_card(said: &GraderEvidence, cases: &[RunCase]) -> Option<GraderCard> {
+    (!said.cases.is_empty()).then(|| GraderCard {
+        name: said.grader.name.to_string(),
+        hard: said.grader.hard,
+        cases: said.cases.iter().filter(|count| count.measured > 0).count(),
+        graded: said.cases.iter().map(|count| u64::from(count.measured)).sum(),
+        unscored: said.unscored,
+        pass_rate: rate(&said.cases, cases, 0..cases.len()),
+    })
 }
