@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
 use caseload::{
     domain::{
-        Case, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Reply, Request, TrialKey, Usage,
+        Case, CasePos, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Repeat, Reply, Request,
+        RunRow, TargetPos, TrialKey, Usage,
     },
     providers::Rejection,
     queue::{Limits, ProviderQueue, QueueSettings, Settlement, TokenDemand, Transport},
@@ -49,7 +50,7 @@ fn request() -> Request {
         prompt: Prompt::default(),
         parameters: Arc::new(Parameters::default()),
         case: Arc::new(case),
-        repeat: 1,
+        repeat: Repeat::FIRST,
         seed: 1,
         begun: Default::default(),
     }
@@ -70,7 +71,7 @@ fn queue() -> ProviderQueue<Instantly> {
 }
 
 async fn settle(queue: &ProviderQueue<Instantly>, request: &Request, case: u32) -> Settlement {
-    let key = TrialKey { run: 1, target: 0, case, repeat: 1 };
+    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
     queue.settle(key, 1, request, TokenDemand { input: 100, output: 1_000 }).await
 }
 

@@ -13,8 +13,9 @@ use std::{
 
 use caseload::{
     domain::{
-        AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, Examples, Fingerprint, Input, Metered,
-        Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
+        AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, CasePos, Cost, Examples, Fingerprint, Input,
+        Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos, TrialKey, TrialRecord, UnixMillis, Usage,
+        Verdict,
     },
     store::{CreatedRun, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };
@@ -136,8 +137,11 @@ fn triple(key: TrialKey) -> [Write; 3] {
 /// Writes every case's trial and gives the time from the first send to the last commit.
 fn write_all(cases: &[Case], folder: &TempDir, name: u64) -> Duration {
     let (store, run) = create(&folder.path().join(format!("{name}.db")), cases);
-    let writes: Vec<Write> =
-        (0..CASES).flat_map(|case| triple(TrialKey { run: run.id, target: 0, case, repeat: 1 })).collect();
+    let writes: Vec<Write> = (0..CASES)
+        .flat_map(|case| {
+            triple(TrialKey { run: run.id, target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) })
+        })
+        .collect();
     let began = Instant::now();
     let writer = StoreWriter::start(store, run.claim, None).expect("the writer starts");
     for write in writes {
@@ -165,7 +169,9 @@ fn store(criterion: &mut Criterion) {
         bench.iter(|| {
             let mut passes = 0_u32;
             reader
-                .for_each_trial_row(1, 0, |row| passes += u32::from(row.verdict == Some(Verdict::Pass)))
+                .for_each_trial_row(RunRow(1), TargetPos(0), |row| {
+                    passes += u32::from(row.verdict == Some(Verdict::Pass));
+                })
                 .expect("the trials can be read");
             black_box(passes)
         });
@@ -174,7 +180,7 @@ fn store(criterion: &mut Criterion) {
         bench.iter(|| {
             let mut done = 0_u32;
             reader
-                .for_each_done(1, |_| {
+                .for_each_done(RunRow(1), |_| {
                     done += 1;
                     Ok::<_, StoreError>(())
                 })

@@ -54,6 +54,31 @@ fn lib_rs_names_every_floor_in_order() {
     assert_eq!(named, present, "`pub mod` lines of src/lib.rs and the folders of src/ differ");
 }
 
+/// What follows from a provider's kind stands in `providers`: a new one changes no other floor.
+#[test]
+fn only_providers_ask_which_kind_a_provider_is() {
+    let asked: Vec<String> = sources()
+        .iter()
+        .filter(|file| floor_of(file) != "providers")
+        .flat_map(|file| {
+            let text = fs::read_to_string(file).expect("a source file can be read");
+            let lines = text.lines().enumerate().filter(|(_, line)| names_a_kind(line));
+            lines
+                .map(|(at, line)| format!("{}:{}: {}", file.display(), at + 1, line.trim()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(asked.is_empty(), "kinds of providers named outside `providers`:\n{}", asked.join("\n"));
+}
+
+/// Whether a line names a variant of `providers::Kind`.
+fn names_a_kind(line: &str) -> bool {
+    ["Model", "Replay", "Simulator", "Exec", "Http"].iter().any(|variant| {
+        let name = format!("Kind::{variant}");
+        line.match_indices(&name).any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
+    })
+}
+
 /// `stats` and `domain` stand on the ground: `stats` knows nothing of the project at all.
 fn is_below(imported: &str, own: &str) -> bool {
     own != "stats" && position(imported) > position(own)

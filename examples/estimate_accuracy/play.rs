@@ -5,12 +5,11 @@ use std::{fs, path::Path, sync::Arc};
 
 use caseload::{
     config::{self, Experiment, Overrides},
-    domain::{Cost, TrialKey},
+    domain::{CasePos, Cost, Repeat, RunRow, TargetPos, TrialKey},
     estimate::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
         sample::stratified_sample,
-        tokenizer::{Tokenizer, count},
     },
     golden,
     providers::Provider,
@@ -80,14 +79,14 @@ fn read(folder: &Path, seed: u64) -> Experiment {
 }
 
 struct Asked {
-    case: usize,
+    case: CasePos,
     usage: caseload::domain::Usage,
     latency_ms: f64,
     cost: f64,
 }
 
 /// Asks `trials` through the account's queue; how long it took, in seconds of the leaping clock.
-fn ask(experiment: &Experiment, trials: &[(usize, u32)]) -> (Vec<Asked>, f64) {
+fn ask(experiment: &Experiment, trials: &[(CasePos, Repeat)]) -> (Vec<Asked>, f64) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.expect("a runtime can be made").block_on(async {
         let (events, _listener) = mpsc::unbounded_channel();
@@ -96,10 +95,10 @@ fn ask(experiment: &Experiment, trials: &[(usize, u32)]) -> (Vec<Asked>, f64) {
         let began = Instant::now();
         let mut tasks = JoinSet::new();
         for &(case, repeat) in trials {
-            let request = experiment.request(0, case, repeat);
+            let request = experiment.request(TargetPos(0), case, repeat);
             let demand = experiment.targets[0].demand(&request.prompt);
             let queue = Arc::clone(&queue);
-            let key = TrialKey { run: 1, target: 0, case: u32::try_from(case).expect("few cases"), repeat };
+            let key = TrialKey { run: RunRow(1), target: TargetPos(0), case, repeat };
             tasks.spawn(async move { (case, queue.settle(key, 1, &request, demand).await) });
         }
         let mut asked = vec![];
@@ -118,13 +117,15 @@ fn ask(experiment: &Experiment, trials: &[(usize, u32)]) -> (Vec<Asked>, f64) {
 /// What a pilot of 60 cases × 3 tells.
 fn pilot(experiment: &Experiment) -> History {
     let sample = stratified_sample(&experiment.cases, 60, experiment.settings.seed);
-    let trials: Vec<(usize, u32)> =
-        (1..=3).flat_map(|repeat| sample.iter().map(move |&case| (case, repeat))).collect();
+    let trials: Vec<(CasePos, Repeat)> = (1..=3)
+        .map(Repeat)
+        .flat_map(|repeat| sample.iter().map(move |&case| (CasePos::at(case), repeat)))
+        .collect();
     let (asked, _) = ask(experiment, &trials);
     let mut history = TargetHistory { basis: Basis::SameTarget, ..TargetHistory::nothing() };
     history.runs.push("pilot".to_owned());
     for &case in &sample {
-        let own = || asked.iter().filter(|asked| asked.case == case);
+        let own = || asked.iter().filter(|asked| asked.case.index() == case);
         let of = &experiment.cases[case].case;
         history.cases.push(PastCase {
             id: Some(of.id.clone()),
@@ -138,10 +139,12 @@ fn pilot(experiment: &Experiment) -> History {
     }
     let trial = |asked: &Asked| PastTrial { latency_ms: asked.latency_ms, output: asked.usage.output as f64 };
     history.trials = asked.iter().map(trial).collect();
-    let tokenizer = Tokenizer::of(experiment, &experiment.targets[0]);
+    let tokenizer = experiment.targets[0].tokenizer();
     let real: Vec<f64> = history.cases.iter().map(|case| case.inputs[0]).collect();
-    let counted: Vec<f64> =
-        sample.iter().map(|&case| count(tokenizer, &experiment.prompt(0, case)) as f64).collect();
+    let counted: Vec<f64> = sample
+        .iter()
+        .map(|&case| tokenizer.count(&experiment.prompt(TargetPos(0), CasePos::at(case))) as f64)
+        .collect();
     history.input_ratio = InputRatio::of(&real, &counted);
     History { targets: vec![history] }
 }
@@ -151,8 +154,10 @@ pub fn rehearse(folder: &Path, seed: u64) -> Rehearsal {
     let history = pilot(&read(folder, seed));
     let experiment = read(folder, seed + 1_000_000);
     let estimated = estimate(&experiment, &history, &Options::default());
-    let trials: Vec<(usize, u32)> =
-        (1..=2).flat_map(|repeat| (0..CASES).map(move |case| (case, repeat))).collect();
+    let trials: Vec<(CasePos, Repeat)> = (1..=2)
+        .map(Repeat)
+        .flat_map(|repeat| (0..CASES).map(move |case| (CasePos::at(case), repeat)))
+        .collect();
     let (asked, real_wall) = ask(&experiment, &trials);
     Rehearsal {
         cost: estimated.total.cost_usd.expect("the model has a price"),

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     config::{self, CachedParts},
-    domain::Cost,
+    domain::{Cost, TargetPos},
     report::{count, dollars},
 };
 
@@ -69,7 +69,7 @@ fn summary(ready: &Ready) -> String {
             None => "no price: the cost will be unknown".to_owned(),
         };
         text.push_str(&format!("  target      {} · {} · {price}\n", target.name, target.settings.model));
-        if let Some(parts) = experiment.cached_parts(position) {
+        if let Some(parts) = experiment.cached_parts(TargetPos::at(position)) {
             text.push_str(&cache_lines(&parts));
         }
     }

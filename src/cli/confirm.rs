@@ -24,7 +24,7 @@ use crate::{
         ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh, read_sides,
     },
     config::{self, Experiment, Frozen, Gates},
-    domain::{Case, CaseId, Cost, RunId, RunStatus},
+    domain::{Case, CaseId, Cost, RunId, RunRow, RunStatus, TargetPos},
     report::{confirmation_text, count},
     stats::SplitMix64,
     store::{Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, RunDetail, Store, StoreError},
@@ -86,7 +86,7 @@ pub(super) struct ConfirmArgs {
 #[derive(Debug)]
 struct Source {
     detail: RunDetail,
-    target: u32,
+    target: TargetPos,
 }
 
 /// Does `caseload confirm`.
@@ -211,7 +211,7 @@ fn again(
     draw: u64,
 ) -> Result<Experiment, CliError> {
     let Frozen { mut settings, prices } = frozen(&source.detail)?;
-    let at = source.target as usize;
+    let at = source.target.index();
     let target = settings.targets.swap_remove(at);
     if target.outputs.is_some() {
         return Err(CliError::Usage {
@@ -290,12 +290,12 @@ fn ask(
 fn judge(
     store: &mut Store,
     pair: ConfirmationSides,
-    fresh_runs: [i64; 2],
+    fresh_runs: [RunRow; 2],
     flips: &[Flipped],
 ) -> Result<Vec<ConfirmedFlip>, CliError> {
     let mut counts: Vec<HashMap<CaseId, Count>> = vec![];
     for run in fresh_runs {
-        let side = Side::read(store, &store.run_detail(run)?, 0)?;
+        let side = Side::read(store, &store.run_detail(run)?, TargetPos(0))?;
         counts.push(side.cases.into_iter().map(|case| (case.id, case.count)).collect());
     }
     let count = |side: usize, id: &CaseId| counts[side].get(id).copied().unwrap_or_default();
@@ -328,7 +328,7 @@ fn judge_and_print(
     arguments: &ConfirmArgs,
     store: &mut Store,
     pair: ConfirmationSides,
-    fresh_runs: [i64; 2],
+    fresh_runs: [RunRow; 2],
     sides: [&Side; 2],
     flips: &[Flipped],
 ) -> Result<(), CliError> {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::error::CliError;
 use crate::{
     config::{Experiment, StopGate, StopSettings},
-    domain::{CaseId, Fingerprint},
+    domain::{CaseId, Fingerprint, RunRow, TargetPos},
     evidence::{Evidence, measured},
     runner::{
         TrialPlan,
@@ -17,7 +17,7 @@ use crate::{
 /// The machine of a run that may stop early; `None` for any other.
 pub(super) fn of(
     store: &Store,
-    run: i64,
+    run: RunRow,
     experiment: &Experiment,
     plan: &TrialPlan,
 ) -> Result<Option<EarlyStop>, CliError> {
@@ -25,7 +25,7 @@ pub(super) fn of(
     let names = experiment.cases.iter().map(|planned| planned.case.cluster_or_id());
     let clusters = shuffled_clusters(names, experiment.settings.seed);
     let repeats = experiment.cases.iter().map(|planned| planned.repeats).collect();
-    let targets: Vec<u32> = (0..).zip(&experiment.targets).map(|(at, _)| at).collect();
+    let targets: Vec<TargetPos> = (0..experiment.targets.len()).map(TargetPos::at).collect();
     let rule = Rule { margin: stop.margin / 100.0, either_way: stop.gate == StopGate::Different };
     let baseline = baseline(store, run, experiment, stop)?;
     let mut machine = EarlyStop::new(&clusters, repeats, &targets, baseline, rule);
@@ -43,13 +43,13 @@ pub(super) fn of(
 /// Whether the baseline of an experiment that may stop early can be had, before a run is made.
 pub(super) fn check(store: &Store, experiment: &Experiment) -> Result<(), CliError> {
     let Some(stop) = &experiment.settings.stop else { return Ok(()) };
-    baseline(store, -1, experiment, stop).map(|_| ())
+    baseline(store, RunRow(-1), experiment, stop).map(|_| ())
 }
 
 /// A target of the experiment by that name, else an earlier run.
 fn baseline(
     store: &Store,
-    run: i64,
+    run: RunRow,
     experiment: &Experiment,
     stop: &StopSettings,
 ) -> Result<Baseline, CliError> {
@@ -61,7 +61,7 @@ fn baseline(
                 hint: Some("name another target or an earlier run".to_owned()),
             });
         }
-        return Ok(Baseline::Target(u32::try_from(own).expect("targets are few")));
+        return Ok(Baseline::Target(TargetPos::at(own)));
     }
     let past = store.find_run(&stop.against).map_err(|error| CliError::Usage {
         message: format!("`stop.against`: no target of the experiment, and {error}"),
@@ -77,7 +77,7 @@ fn baseline(
         Ok(())
     })?;
     let mut means = HashMap::new();
-    for (position, target) in (0_u32..).zip(&experiment.targets) {
+    for (position, target) in (0..).map(TargetPos).zip(&experiment.targets) {
         let same = targets.iter().position(|then| then.name == target.name);
         let Some(then) = same.or((targets.len() == 1).then_some(0)) else {
             return Err(CliError::Usage {
@@ -85,7 +85,7 @@ fn baseline(
                 hint: Some("leave the target out, or name another run in `stop.against`".to_owned()),
             });
         };
-        let then = u32::try_from(then).expect("targets are few");
+        let then = TargetPos::at(then);
         let evidence = Evidence::read(store, past.id, then, cases.iter().map(|case| case.repeats))?;
         let known: HashMap<(&CaseId, Fingerprint), f64> = cases
             .iter()

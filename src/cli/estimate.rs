@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
+    domain::{RunRow, TargetPos},
     estimate::{
         self, Assumptions, Estimate, History, Options, Spread,
         design::{self, DesignRow, Impossible, Prices},
@@ -208,7 +209,7 @@ fn open(path: &std::path::Path) -> Result<Option<Store>, CliError> {
 pub(super) fn at_start(
     store: &Store,
     experiment: &Experiment,
-    run: i64,
+    run: RunRow,
     pilot: bool,
 ) -> Result<Value, CliError> {
     let history = History::read(store, experiment, &[run])?;
@@ -413,7 +414,7 @@ pub(super) fn print_account(store: &Store, detail: &RunDetail) -> Result<(), Cli
         cases.push(case);
         Ok(())
     })?;
-    for (position, target) in (0_u32..).zip(&detail.targets) {
+    for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
         let planned = cases.iter().map(|case: &RunCase| case.repeats);
         let evidence = Evidence::read(store, detail.row.id, position, planned)?;
         let counts = evidence.counts();

@@ -3,7 +3,7 @@
 use super::error::CliError;
 use crate::{
     domain::nearest,
-    store::{RunRow, Store, StoreError},
+    store::{ListedRun, Store, StoreError},
 };
 
 /// How many experiments a message offers.
@@ -13,7 +13,7 @@ const OFFERED: usize = 8;
 ///
 /// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
 /// the experiment of the latest run is meant.
-pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<RunRow>), CliError> {
+pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), CliError> {
     let mut runs = store.list_runs()?;
     runs.reverse();
     let latest = runs.last().ok_or(StoreError::NoRuns)?;
@@ -25,7 +25,7 @@ pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Ve
     Ok((name, runs))
 }
 
-fn choose(text: &str, runs: &[RunRow]) -> Result<String, CliError> {
+fn choose(text: &str, runs: &[ListedRun]) -> Result<String, CliError> {
     if runs.iter().any(|run| run.experiment == text) {
         return Ok(text.to_owned());
     }
@@ -62,10 +62,10 @@ fn choose(text: &str, runs: &[RunRow]) -> Result<String, CliError> {
 pub(super) fn find_targets(
     store: &Store,
     experiment: &str,
-    runs: &[RunRow],
+    runs: &[ListedRun],
     wanted: Option<&str>,
 ) -> Result<Vec<String>, CliError> {
-    let of = |run: &RunRow| -> Result<Vec<String>, StoreError> {
+    let of = |run: &ListedRun| -> Result<Vec<String>, StoreError> {
         Ok(store.targets(run.id)?.iter().map(|target| target.name.to_string()).collect())
     };
     let Some(wanted) = wanted else {

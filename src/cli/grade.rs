@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
+    domain::RunRow,
     report::count,
     runner::{Graded, Ungraded},
     store::{Store, StoreError, StoreWriter, ToGrade, Write},
@@ -52,7 +53,7 @@ pub(super) fn grade(arguments: &GradeArgs) -> Result<ExitStatus, CliError> {
 /// Grades the stored answers of a run and stores their scores; how many.
 pub(super) fn grade_stored(
     mut store: Store,
-    run: i64,
+    run: RunRow,
     experiment: &Experiment,
     which: ToGrade,
 ) -> Result<u64, CliError> {
@@ -63,7 +64,7 @@ pub(super) fn grade_stored(
     let mut batch = Vec::with_capacity(BATCH);
     reader.for_each_to_grade::<StoreError>(run, which, |key, outcome, answer| {
         if outcome.is_graded(answer) {
-            let case = experiment.cases[key.case as usize].clone();
+            let case = experiment.cases[key.case.index()].clone();
             batch.push(Ungraded {
                 key,
                 answer: answer.to_owned(),

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use super::{error::CliError, experiment_arguments::Ready};
 use crate::{
     config::{Experiment, Frozen, stored_gates, stored_target},
-    domain::{Case, CaseId, Fingerprint},
+    domain::{Case, CaseId, CasePos, Fingerprint},
     grading,
     store::{CreatedRun, NewGrader, NewRun, NewTarget, Store},
 };
@@ -60,8 +60,9 @@ pub(super) fn store_run(
     let prices: Vec<_> = experiment.targets.iter().filter_map(|target| target.price.clone()).collect();
     let gates = (!settings.gates.is_empty()).then(|| stored_gates(&settings.gates));
     let graders = graders_of(golden.selected);
-    let places: HashMap<&CaseId, u32> = golden.selected.iter().map(|case| &case.id).zip(0..).collect();
-    let golden_positions: Vec<u32> =
+    let places: HashMap<&CaseId, CasePos> =
+        golden.selected.iter().map(|case| &case.id).zip((0..).map(CasePos)).collect();
+    let golden_positions: Vec<CasePos> =
         experiment.cases.iter().map(|planned| places[&planned.case.id]).collect();
     let new = NewRun {
         experiment: &settings.name,

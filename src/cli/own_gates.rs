@@ -3,19 +3,20 @@
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output};
 use crate::{
     compare::{GateResult, Side, Verdict, frozen_gates, judge_side},
+    domain::{RunRow, TargetPos},
     report::gates_text,
     store::Store,
 };
 
 /// Judges them for every target of a run, prints what they say and gives what the process ends with.
 /// With JSON on stdout they are told on stderr.
-pub(super) fn judge(store: &Store, run: i64, json: bool) -> Result<ExitStatus, CliError> {
+pub(super) fn judge(store: &Store, run: RunRow, json: bool) -> Result<ExitStatus, CliError> {
     let detail = store.run_detail(run)?;
     if detail.gates.is_none() {
         return Ok(ExitStatus::Success);
     }
     let mut all: Vec<GateResult> = vec![];
-    for (position, target) in (0..).zip(&detail.targets) {
+    for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
         let side = Side::read(store, &detail, position)?;
         let results = judge_side(&frozen_gates(&side)?, &side);
         let text = gates_text(&results);

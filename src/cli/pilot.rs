@@ -12,7 +12,12 @@ use super::{
     session::{self, Prepared, Screen},
     store_argument,
 };
-use crate::{config, estimate::sample::stratified_sample, store::Store};
+use crate::{
+    config,
+    domain::{CasePos, Repeat, TargetPos},
+    estimate::sample::stratified_sample,
+    store::Store,
+};
 
 /// Ask a small sample of a run's cases first, to see what the rest will cost
 ///
@@ -56,14 +61,14 @@ pub(super) fn pilot(arguments: &PilotArgs) -> Result<ExitStatus, CliError> {
     let name = created.name.clone();
     let mut prepared = Prepared::new(created, ready.experiment, ready.store.clone());
     let asked = own.repeats;
-    let targets = u32::try_from(prepared.experiment.targets.len()).expect("targets are few");
+    let targets = prepared.experiment.targets.len();
     let mut in_sample = sample.iter().copied().peekable();
     for (at, planned) in prepared.experiment.cases.iter().enumerate() {
         let is_asked = in_sample.next_if_eq(&at).is_some();
         let first_later = if is_asked { asked.unwrap_or(planned.repeats) + 1 } else { 1 };
-        let case = u32::try_from(at).expect("a run has fewer than 2^32 cases");
-        for target in 0..targets {
-            for repeat in first_later..=planned.repeats {
+        let case = CasePos::at(at);
+        for target in (0..targets).map(TargetPos::at) {
+            for repeat in (first_later..=planned.repeats).map(Repeat) {
                 prepared.plan.leave_for_later(target, case, repeat);
             }
         }

@@ -20,11 +20,11 @@ use super::{
     session::{self, Prepared, Screen},
 };
 use crate::{
-    config::{ProviderKind, ProviderSettings},
+    config::ProviderSettings,
     domain::{Cost, RunStatus},
     evidence::{Scorecard, TargetCard},
     mock::{FaultRates, MockServer, MockSettings, MockStats},
-    providers::{SimulatedTarget, simulator::Latency},
+    providers::{Facts, SimulatedTarget, simulator::Latency},
     queue::QueueSettings,
     report::{Table, count, dollars, duration, scorecard_text},
     runner::RunSummary,
@@ -162,7 +162,7 @@ fn redirect(
         }
         let allowed = provider.queue.limits.requests_per_minute;
         let server = runtime.block_on(MockServer::start(settings, ready.golden.cases.clone()))?;
-        let path = if provider.kind == ProviderKind::Openai { "/v1" } else { "" };
+        let path = provider.kind.facts().map_or("", Facts::base_path);
         provider.base_url = Some(server.url() + path);
         provider.api_key_env = None;
         provider.idle_s = shrunk(provider.idle_s, arguments.speed);

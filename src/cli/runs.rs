@@ -9,7 +9,7 @@ use super::{error::CliError, exit_status::ExitStatus, output, store_argument::St
 use crate::{
     domain::RunStatus,
     report::{Table, milliseconds},
-    store::{RunRow, Store},
+    store::{ListedRun, Store},
 };
 
 /// List the runs of a store, the latest first, or delete some
@@ -81,7 +81,7 @@ pub(super) fn runs(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
 fn delete(arguments: &DeleteArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open_to_write()?;
     // All are found before any goes: `latest latest~1` means the last two.
-    let mut chosen: Vec<RunRow> = vec![];
+    let mut chosen: Vec<ListedRun> = vec![];
     for text in &arguments.runs {
         let row = store.find_run(text)?;
         if chosen.iter().all(|known| known.id != row.id) {
@@ -108,7 +108,7 @@ fn keep(arguments: &KeepArgs) -> Result<ExitStatus, CliError> {
     delete_all(store, &going, arguments.dry_run)
 }
 
-fn delete_all(mut store: Store, runs: &[RunRow], dry_run: bool) -> Result<ExitStatus, CliError> {
+fn delete_all(mut store: Store, runs: &[ListedRun], dry_run: bool) -> Result<ExitStatus, CliError> {
     if !dry_run {
         store.finish_deletions()?;
     }
@@ -134,14 +134,14 @@ fn list(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
 }
 
 /// Where a run stands: one whose process died is interrupted, whatever its row says.
-fn status(store: &Store, run: &RunRow) -> Result<&'static str, CliError> {
+fn status(store: &Store, run: &ListedRun) -> Result<&'static str, CliError> {
     if run.status == RunStatus::Running && !store.is_worked_on(run.id)? {
         return Ok(RunStatus::Interrupted.as_str());
     }
     Ok(run.status.as_str())
 }
 
-fn table(store: &Store, rows: &[RunRow]) -> Result<String, CliError> {
+fn table(store: &Store, rows: &[ListedRun]) -> Result<String, CliError> {
     if rows.is_empty() {
         return Ok("no run yet: `caseload run config/demo.toml` makes one".to_owned());
     }
@@ -162,7 +162,7 @@ fn table(store: &Store, rows: &[RunRow]) -> Result<String, CliError> {
     Ok(table.text())
 }
 
-fn json_text(store: &Store, rows: &[RunRow]) -> Result<String, CliError> {
+fn json_text(store: &Store, rows: &[ListedRun]) -> Result<String, CliError> {
     let mut list = vec![];
     for run in rows {
         list.push(json!({

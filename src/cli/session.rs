@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{self, Experiment},
-    domain::{Cost, RunId, TrialKey},
+    domain::{Cost, RunId, RunRow, TargetPos, TrialKey},
     estimate::held,
     evidence::Scorecard,
     report::scorecard_text,
@@ -39,7 +39,7 @@ pub(super) struct Screen {
 /// A run that is ready to be worked on.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    pub(super) run: i64,
+    pub(super) run: RunRow,
     pub(super) name: RunId,
     pub(super) claim: RunClaim,
     pub(super) experiment: Experiment,
@@ -113,7 +113,7 @@ pub(super) fn ask_to_the_end(
 }
 
 /// Prints a run's scorecard to stdout.
-pub(super) fn print_scorecard(store: &Store, run: i64, json: bool) -> Result<(), CliError> {
+pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<(), CliError> {
     let detail = store.run_detail(run)?;
     let card = Scorecard::read(store, &detail)?;
     let text = if json {
@@ -201,7 +201,8 @@ fn queue_progress(prepared: &Prepared) -> Vec<QueueProgress> {
     let providers = experiment.settings.providers.iter().enumerate();
     providers
         .map(|(at, provider)| {
-            let targets: Vec<u32> = (0..)
+            let targets: Vec<TargetPos> = (0..)
+                .map(TargetPos)
                 .zip(&experiment.targets)
                 .filter(|(_, target)| target.provider == at)
                 .map(|(t, _)| t)

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::text::{beginning, visible};
 use crate::{
-    domain::{AnswerSource, AttemptEnd, CaseId, Retrieved, Verdict, nearest},
+    domain::{AnswerSource, AttemptEnd, CaseId, Repeat, Retrieved, Verdict, nearest},
     report::milliseconds,
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
@@ -80,7 +80,7 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
 struct FailureLine {
     target: String,
     case: String,
-    repeat: u32,
+    repeat: Repeat,
     /// The verdict, or the outcome where there is none.
     what: String,
     /// Why: the graders' reasons, or the provider's words.
@@ -148,7 +148,7 @@ fn show_case(store: &Store, detail: &RunDetail, id: &CaseId, json: bool) -> Resu
     for trial in &trials {
         let scores = store.scores(trial.record.key)?;
         let attempts = store.attempts(trial.record.key)?;
-        let target = &detail.targets[trial.record.key.target as usize].name;
+        let target = &detail.targets[trial.record.key.target.index()].name;
         if json {
             values.push(trial_json(target.as_str(), trial, &scores, &attempts));
         } else {

@@ -7,7 +7,7 @@ use super::{
     side::Side,
 };
 use crate::{
-    domain::{CaseId, TrialKey, Verdict},
+    domain::{CaseId, Repeat, TrialKey, Verdict},
     store::{Store, StoreError},
 };
 
@@ -53,7 +53,7 @@ fn answer(store: &Store, side: &Side, case: &CaseId, passed: bool) -> Result<(St
     let Some((run, target)) = side.stored else { return Ok(nothing) };
     let Some((planned, _)) = store.find_case(run, case)? else { return Ok(nothing) };
     let wanted = if passed { Verdict::Pass } else { Verdict::Fail };
-    for repeat in 1..=planned.repeats {
+    for repeat in (1..=planned.repeats).map(Repeat) {
         let key = TrialKey { run, target, case: planned.position, repeat };
         let Some(trial) = store.trial(key)?.filter(|trial| trial.verdict == Some(wanted)) else { continue };
         let reasons: Vec<String> = store

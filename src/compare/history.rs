@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::error::CompareError;
 use crate::{
     config::comparable_target,
-    domain::{CaseId, Cost, Fingerprint, PassIf, RunId, UnixMillis},
+    domain::{CaseId, Cost, Fingerprint, PassIf, RunId, TargetPos, UnixMillis},
     evidence::Evidence,
-    store::{NewGrader, Returned, RunRow, Store, StoreError},
+    store::{ListedRun, NewGrader, Returned, Store, StoreError},
 };
 
 /// A target over its runs, the oldest first.
@@ -102,12 +102,13 @@ impl History {
     ///
     /// # Errors
     /// The store or what it keeps of a run's settings cannot be read.
-    pub fn read(store: &Store, runs: &[RunRow], target: &str) -> Result<Self, CompareError> {
+    pub fn read(store: &Store, runs: &[ListedRun], target: &str) -> Result<Self, CompareError> {
         let mut history = Self { target: target.to_owned(), ..Self::default() };
         let mut known: HashMap<(CaseId, Fingerprint), usize> = HashMap::new();
         for row in runs {
             let detail = store.run_detail(row.id)?;
-            let found = (0..).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
+            let found =
+                (0..).map(TargetPos).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
             let Some((position, found)) = found else { continue };
             let mut counts = vec![];
             store.for_each_case::<StoreError>(row.id, |case| {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::evidence::Count;
 use crate::{
-    domain::{CaseId, Cost, Fingerprint, PassIf, Split},
+    domain::{CaseId, Cost, Fingerprint, PassIf, RunRow, Split, TargetPos},
     evidence::{CaseEvidence, Evidence, GraderEvidence, Graders, Retrieval, Times},
     stats::{Clusters, Level, quantiles},
     store::{RunCase, RunDetail, Store, StoreError},
@@ -142,7 +142,7 @@ pub struct Side {
     /// The model asked.
     pub model: String,
     /// The run's row and the target's position in the store; `None` for a committed baseline.
-    pub stored: Option<(i64, u32)>,
+    pub stored: Option<(RunRow, TargetPos)>,
     /// Fingerprint of the whole golden set.
     pub golden_fingerprint: Fingerprint,
     /// The golden set's name.
@@ -162,7 +162,7 @@ impl Side {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, run: &RunDetail, target: u32) -> Result<Self, StoreError> {
+    pub fn read(store: &Store, run: &RunDetail, target: TargetPos) -> Result<Self, StoreError> {
         let id = run.row.id;
         let mut planned = vec![];
         store.for_each_case::<StoreError>(id, |case| {
@@ -180,7 +180,7 @@ impl Side {
                 side_case(case, &evidence.cases[at], graders.hard[at], retrieval)
             })
             .collect();
-        let own = &run.targets[target as usize];
+        let own = &run.targets[target.index()];
         let label = match run.targets.len() {
             1 => run.row.name.to_string(),
             _ => format!("{}:{}", run.row.name, own.name),
@@ -254,7 +254,7 @@ fn percentiles(times: &Times, cases: &[SideCase], planned: u64) -> Percentiles {
         *known.entry(cluster).or_insert(next)
     };
     let of_cases: Vec<u32> = cases.iter().map(|case| label_of(case.cluster.as_str())).collect();
-    let labels: Vec<u32> = times.case.iter().map(|&case| of_cases[case as usize]).collect();
+    let labels: Vec<u32> = times.case.iter().map(|&case| of_cases[case.index()]).collect();
     let clusters = Clusters::from_labels(&labels);
     let estimated = quantiles(&times.ms, &clusters, &[Level::P50, Level::P95], 0.95);
     let Ok(Ok(found)) = estimated else { return Percentiles::default() };

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{error::CompareError, side::Side};
+use crate::domain::TargetPos;
 use crate::store::{RunDetail, Store};
 
 /// Where the committed baseline stands.
@@ -12,7 +13,7 @@ pub const DEFAULT_BASELINE: &str = "results/baseline.json";
 #[derive(Clone, Debug)]
 pub enum SideSource {
     /// A target of a run.
-    Stored(Box<RunDetail>, u32),
+    Stored(Box<RunDetail>, TargetPos),
     /// A committed baseline.
     Baseline(PathBuf),
 }
@@ -54,7 +55,7 @@ impl SideSource {
                 }
             },
         };
-        let position = u32::try_from(position).expect("targets are few");
+        let position = TargetPos::at(position);
         Ok(Self::Stored(Box::new(detail), position))
     }
 

@@ -5,7 +5,6 @@ use std::{collections::BTreeMap, env, path::Path};
 use secrecy::SecretString;
 
 use super::{
-    provider_kind::ProviderKind,
     reading::Reading,
     settings::ProviderSettings,
     written::{WrittenCommand, WrittenHeader, WrittenProvider},
@@ -13,7 +12,7 @@ use super::{
 use crate::{
     domain::Fault,
     providers::{
-        BodyTemplate, Exec, ExecMode, ExecSettings, HttpApp, HttpAppSettings, HttpSettings, Provider,
+        BodyTemplate, Exec, ExecMode, ExecSettings, HttpApp, HttpAppSettings, HttpSettings, Kind, Provider,
         exec::find_program, tells_of_a_secret,
     },
     queue::{QueueSettings, RetryPolicy},
@@ -44,19 +43,18 @@ impl Reading<'_> {
         &mut self,
         place: &str,
         written: &WrittenProvider,
-        kind: ProviderKind,
+        kind: Kind,
         queue: &mut QueueSettings,
     ) -> Application {
         self.keys_of_others(place, written, kind);
-        match kind {
-            ProviderKind::Exec => Application { exec: Some(self.exec(place, written, queue)), http: None },
-            ProviderKind::Http => Application { exec: None, http: Some(self.http_app(place, written)) },
-            _ => Application::default(),
+        Application {
+            exec: kind.is_program().then(|| self.exec(place, written, queue)),
+            http: kind.is_endpoint().then(|| self.http_app(place, written)),
         }
     }
 
     /// Keys that belong to another kind of provider than the section's.
-    fn keys_of_others(&mut self, place: &str, written: &WrittenProvider, kind: ProviderKind) {
+    fn keys_of_others(&mut self, place: &str, written: &WrittenProvider, kind: Kind) {
         let exec = [
             ("command", written.command.is_some()),
             ("shell", written.shell.is_some()),
@@ -85,10 +83,10 @@ impl Reading<'_> {
             keys.iter().filter(|(_, given)| *given).map(|(key, _)| *key).collect()
         };
         let mut told = vec![];
-        if kind != ProviderKind::Exec {
+        if !kind.is_program() {
             told.extend(foreign(&exec).into_iter().map(|key| (key, "exec")));
         }
-        if kind != ProviderKind::Http {
+        if !kind.is_endpoint() {
             told.extend(foreign(&http).into_iter().map(|key| (key, "http")));
         }
         if kind.is_application() {

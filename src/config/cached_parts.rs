@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::experiment::Experiment;
 use crate::{
-    domain::{Fingerprint, PromptCache},
+    domain::{CasePos, Fingerprint, PromptCache, Repeat, TargetPos},
     providers::{cache_minimum, tokens_of},
 };
 
@@ -27,14 +27,14 @@ pub struct CachedParts {
 
 impl Experiment {
     /// The cached parts of the target at `position`; `None` when it asks for none.
-    pub fn cached_parts(&self, position: usize) -> Option<CachedParts> {
-        let settings = &self.targets[position].settings;
+    pub fn cached_parts(&self, position: TargetPos) -> Option<CachedParts> {
+        let settings = &self.targets[position.index()].settings;
         let cache = settings.parameters.cache?;
         let minimum = cache_minimum(settings.model.as_str());
         let mut sizes: HashMap<Fingerprint, u64> = HashMap::new();
         let mut without = 0;
-        for case in 0..self.cases.len() {
-            let prompt = self.request(position, case, 1).prompt;
+        for case in (0..self.cases.len()).map(CasePos::at) {
+            let prompt = self.request(position, case, Repeat::FIRST).prompt;
             let Some(part) = prompt.cached_prefix(&settings.model, cache.at) else {
                 without += 1;
                 continue;

@@ -5,16 +5,10 @@ use std::{collections::HashMap, env, sync::Arc, time::Duration};
 use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{
-    application, experiment::Experiment, provider_kind::ProviderKind, settings::ProviderSettings,
-    shared_folder,
-};
+use super::{application, experiment::Experiment, settings::ProviderSettings, shared_folder};
 use crate::{
     domain::{Fault, Faults, RunEvent},
-    providers::{
-        Anthropic, AnthropicSettings, HttpSettings, OpenAi, OpenAiSettings, Provider, Replay, Simulator,
-        SimulatorSettings,
-    },
+    providers::{HttpModel, HttpSettings, Provider, Replay, Simulator, SimulatorSettings, TokenCounter},
     queue::ProviderQueue,
 };
 
@@ -71,40 +65,34 @@ pub fn connect(
 
 fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> Result<Provider, String> {
     let own_targets = || experiment.targets.iter().filter(move |target| target.provider == at);
-    Ok(match settings.kind {
-        ProviderKind::Anthropic => {
-            let key = key(settings).unwrap_or_default();
-            let settings = AnthropicSettings { http: http(settings), key };
-            Provider::Anthropic(Anthropic::new(&settings).map_err(|error| error.to_string())?)
-        }
-        ProviderKind::Openai => {
-            let max_tokens_field = settings.max_tokens_field;
-            let settings = OpenAiSettings { http: http(settings), key: key(settings), max_tokens_field };
-            Provider::OpenAi(OpenAi::new(&settings).map_err(|error| error.to_string())?)
-        }
-        ProviderKind::Exec | ProviderKind::Http => application::provider(settings, http(settings))?,
-        ProviderKind::Replay => {
-            let outputs = own_targets()
-                .filter_map(|target| Some((target.name.clone(), Arc::clone(target.outputs.as_ref()?))));
-            Provider::Replay(Replay { outputs: outputs.collect::<HashMap<_, _>>() })
-        }
-        ProviderKind::Simulator => {
-            let targets = own_targets().map(|target| (target.name.clone(), target.settings.simulate.clone()));
-            Provider::Simulator(Simulator::new(SimulatorSettings {
-                seed: experiment.settings.seed,
-                targets: targets.collect(),
-            }))
-        }
-    })
+    if let Some(facts) = settings.kind.facts() {
+        let key = key(settings);
+        let model = HttpModel::new(facts, &http(settings), key.as_ref(), settings.max_tokens_field);
+        return model.map(Provider::Model).map_err(|error| error.to_string());
+    }
+    if settings.kind.is_application() {
+        return application::provider(settings, http(settings));
+    }
+    if settings.kind.is_recorded() {
+        let outputs = own_targets()
+            .filter_map(|target| Some((target.name.clone(), Arc::clone(target.outputs.as_ref()?))));
+        return Ok(Provider::Replay(Replay { outputs: outputs.collect::<HashMap<_, _>>() }));
+    }
+    let targets = own_targets().map(|target| (target.name.clone(), target.settings.simulate.clone()));
+    let seed = experiment.settings.seed;
+    Ok(Provider::Simulator(Simulator::new(SimulatorSettings { seed, targets: targets.collect() })))
 }
 
-/// How an account with Anthropic is reached.
+/// The counter of tokens of an account.
 ///
 /// # Errors
-/// Its key is not set.
-pub fn anthropic_settings(settings: &ProviderSettings) -> Result<AnthropicSettings, String> {
-    let key = key(settings).ok_or("an Anthropic account needs `api_key_env`")?;
-    Ok(AnthropicSettings { http: http(settings), key })
+/// Its provider does not count, its key is not set, or it cannot be reached so.
+pub fn token_counter(settings: &ProviderSettings) -> Result<TokenCounter, String> {
+    let kind = settings.kind;
+    let facts = kind.facts().ok_or_else(|| format!("`{kind}` counts no tokens"))?;
+    let counting = facts.counting.ok_or_else(|| format!("`{kind}` counts no tokens"))?;
+    let key = key(settings).ok_or_else(|| format!("an account of kind `{kind}` needs `api_key_env`"))?;
+    TokenCounter::new(facts, counting, &http(settings), &key).map_err(|error| error.to_string())
 }
 
 fn http(settings: &ProviderSettings) -> HttpSettings {

@@ -9,7 +9,9 @@ use super::{
     target::{Target, ready_targets},
 };
 use crate::{
-    domain::{Begun, Case, CaseId, Fault, Faults, Price, Prompt, Request, TargetName},
+    domain::{
+        Begun, Case, CaseId, CasePos, Fault, Faults, Price, Prompt, Repeat, Request, TargetName, TargetPos,
+    },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
     providers::BodyTemplate,
@@ -65,13 +67,13 @@ impl Experiment {
     }
 
     /// The request of one trial.
-    pub fn request(&self, target: usize, case: usize, repeat: u32) -> Request {
-        let planned = &self.cases[case];
-        let target = &self.targets[target];
+    pub fn request(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> Request {
+        let planned = &self.cases[case.index()];
+        let target = &self.targets[target.index()];
         self.asked(target, &planned.case, target.prompt(&planned.case), repeat)
     }
 
-    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: u32) -> Request {
+    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: Repeat) -> Request {
         Request {
             target: target.name.clone(),
             model: target.settings.model.clone(),
@@ -85,8 +87,8 @@ impl Experiment {
     }
 
     /// The rendered prompt of a case.
-    pub fn prompt(&self, target: usize, case: usize) -> Prompt {
-        self.targets[target].prompt(&self.cases[case].case)
+    pub fn prompt(&self, target: TargetPos, case: CasePos) -> Prompt {
+        self.targets[target.index()].prompt(&self.cases[case.index()].case)
     }
 
     fn check_recordings(&self, whole: Option<&GoldenSet>, faults: &mut Faults) {
@@ -125,7 +127,8 @@ impl Experiment {
                         ),
                         Ok(prompt) => {
                             if let Some(body) = &body
-                                && let Err(error) = body.render(&self.asked(target, case, prompt.clone(), 1))
+                                && let Err(error) =
+                                    body.render(&self.asked(target, case, prompt.clone(), Repeat::FIRST))
                             {
                                 return Some(
                                     fault(error.to_string())
@@ -170,13 +173,13 @@ fn plan_cases(settings: &Settings, cases: Vec<Arc<Case>>, faults: &mut Faults) -
 }
 
 /// The seed of one trial's draws: the same whatever the order in which trials are asked.
-fn trial_seed(seed: u64, target: &TargetName, case: &CaseId, repeat: u32) -> u64 {
+fn trial_seed(seed: u64, target: &TargetName, case: &CaseId, repeat: Repeat) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(target.as_str().as_bytes());
     hasher.update(&[0]);
     hasher.update(case.as_str().as_bytes());
-    hasher.update(&repeat.to_le_bytes());
+    hasher.update(&repeat.0.to_le_bytes());
     let mut first = [0; 8];
     first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     u64::from_le_bytes(first)

@@ -9,7 +9,6 @@ mod gates;
 mod prices;
 mod prompt;
 mod prompt_cache;
-mod provider_kind;
 mod reading;
 mod request_hash;
 mod settings;
@@ -21,13 +20,12 @@ mod written;
 
 pub use self::{
     cached_parts::CachedParts,
-    connect::{anthropic_settings, connect, missing_keys},
+    connect::{connect, missing_keys, token_counter},
     document::Document,
     experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
-    provider_kind::ProviderKind,
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
     settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},

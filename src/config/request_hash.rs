@@ -2,18 +2,21 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Experiment, ProviderKind};
-use crate::{domain::Request, store::RequestHash};
+use super::Experiment;
+use crate::{
+    domain::{Request, TargetPos},
+    store::RequestHash,
+};
 
 impl Experiment {
     /// The hash of a trial's request, where its target's answers may be used again: BLAKE3 over the
     /// provider's kind and address, the model, the prompt, every parameter and the repeat. `None`
     /// where the target does not reuse answers, only plays recorded ones, or is an application.
-    pub fn request_hash(&self, target: usize, request: &Request) -> Option<RequestHash> {
-        let target = &self.targets[target];
+    pub fn request_hash(&self, target: TargetPos, request: &Request) -> Option<RequestHash> {
+        let target = &self.targets[target.index()];
         let provider = &self.settings.providers[target.provider];
         // What an application answers hangs on its code and its index, which nobody sees from here.
-        let is_seen_whole = provider.kind != ProviderKind::Replay && !provider.kind.is_application();
+        let is_seen_whole = !provider.kind.is_recorded() && !provider.kind.is_application();
         if !target.settings.reuse || !is_seen_whole {
             return None;
         }
@@ -28,7 +31,7 @@ impl Experiment {
             "parameters": *request.parameters,
             "repeat": request.repeat,
         });
-        if provider.kind == ProviderKind::Simulator {
+        if provider.kind.is_simulated() {
             // It answers by case and seed, and not by what is asked.
             let own = json!([
                 target.name,

@@ -5,11 +5,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use super::{gates::Gates, provider_kind::ProviderKind, stop::StopSettings};
+use super::{gates::Gates, stop::StopSettings};
 use crate::{
     domain::{AnswerKeeping, Cost, GraderSpec, ModelId, Parameters, PassIf, ProviderName, Shard, TargetName},
     golden::{CaseDefaults, Selection},
-    providers::{ExecSettings, HttpAppSettings, MaxTokensField, SimulatedTarget},
+    providers::{ExecSettings, HttpAppSettings, Kind, MaxTokensField, SimulatedTarget},
     queue::QueueSettings,
 };
 
@@ -19,7 +19,7 @@ pub struct ProviderSettings {
     /// Its name in the experiment.
     pub name: ProviderName,
     /// How it is spoken to.
-    pub kind: ProviderKind,
+    pub kind: Kind,
     /// Where it is reached; `None` for what needs no network.
     pub base_url: Option<String>,
     /// The environment variable that holds its key; `None` when it needs none.

@@ -4,12 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use super::{
     prompt::PromptTemplate,
-    provider_kind::ProviderKind,
     settings::{Settings, TargetSettings},
 };
 use crate::{
     domain::{Case, Cost, Fault, Faults, Parameters, Price, Prompt, TargetName},
-    providers::{ReplayOutputs, estimate_input_tokens},
+    providers::{Kind, ReplayOutputs, Tokenizer, estimate_input_tokens},
     queue::TokenDemand,
 };
 
@@ -25,6 +24,8 @@ pub struct Target {
     pub settings: TargetSettings,
     /// The position of its account in [`Settings::providers`].
     pub provider: usize,
+    /// How that account is spoken to.
+    pub kind: Kind,
     /// What it costs; `None` when that is not known.
     pub price: Option<Price>,
     /// Recorded outputs, for a replay.
@@ -37,6 +38,11 @@ impl Target {
     /// The rendered prompt of a case.
     pub(super) fn prompt(&self, case: &Case) -> Prompt {
         self.template.render(case).expect("every prompt was rendered once when the experiment was made ready")
+    }
+
+    /// Who counts the tokens of its prompts before they are asked.
+    pub fn tokenizer(&self) -> Tokenizer {
+        self.kind.tokenizer(self.settings.model.as_str())
     }
 
     /// What a trial with this prompt asks of the account's token limits.
@@ -85,6 +91,7 @@ pub(super) fn ready_targets(
             name: target.name.clone(),
             settings: target.clone(),
             provider,
+            kind,
             price,
             outputs: recorded_outputs(kind, target.outputs.as_deref(), faults),
             parameters: Arc::new(target.parameters.clone()),
@@ -94,12 +101,8 @@ pub(super) fn ready_targets(
     targets
 }
 
-fn recorded_outputs(
-    kind: ProviderKind,
-    path: Option<&Path>,
-    faults: &mut Faults,
-) -> Option<Arc<ReplayOutputs>> {
-    if kind != ProviderKind::Replay {
+fn recorded_outputs(kind: Kind, path: Option<&Path>, faults: &mut Faults) -> Option<Arc<ReplayOutputs>> {
+    if !kind.is_recorded() {
         return None;
     }
     match ReplayOutputs::load(path?) {

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{gates::WrittenGates, prices::WrittenPrice, provider_kind::ProviderKind, stop::StopSettings};
+use super::{gates::WrittenGates, prices::WrittenPrice, stop::StopSettings};
 use crate::{
-    domain::{AnswerKeeping, PassIf},
-    providers::{AnswerPointers, ExecMode, ExitCodes, HttpMethod, MaxTokensField, SimulatedTarget},
+    domain::{AnswerKeeping, HttpMethod, PassIf},
+    providers::{AnswerPointers, ExecMode, ExitCodes, Kind, MaxTokensField, SimulatedTarget},
     queue::{Limits, RetryPolicy},
 };
 
@@ -85,7 +85,7 @@ pub(super) struct WrittenTarget {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WrittenProvider {
-    pub(super) kind: Option<ProviderKind>,
+    pub(super) kind: Option<Kind>,
     pub(super) base_url: Option<String>,
     pub(super) api_key_env: Option<String>,
     pub(super) max_tokens_field: Option<MaxTokensField>,

@@ -6,6 +6,7 @@
 mod answer_keeping;
 mod attempt;
 mod begun;
+mod call;
 mod case;
 mod error_class;
 mod event;
@@ -17,6 +18,7 @@ mod limits;
 mod money;
 mod outcome;
 mod pass_if;
+mod position;
 mod price;
 mod prompt;
 mod prompt_cache;
@@ -35,6 +37,7 @@ pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
     begun::Begun,
+    call::{Bounds, HttpMethod, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
@@ -46,6 +49,7 @@ pub use self::{
     money::{Cost, MoneyError},
     outcome::Outcome,
     pass_if::PassIf,
+    position::{AskerPos, CasePos, GraderPos, PricePos, Repeat, RunRow, TargetPos},
     price::{Price, Rates, Tier},
     prompt::Prompt,
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},

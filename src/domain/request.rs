@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Begun, Case, ModelId, Prompt, PromptCache, TargetName};
+use super::{Begun, Case, ModelId, Prompt, PromptCache, Repeat, TargetName};
 
 /// What a target sets for all its requests. What is `None` is not sent: new models reject sampling
 /// fields.
@@ -43,7 +43,7 @@ pub struct Request {
     /// The case behind it: recorded outputs, simulators and programs answer by case.
     pub case: Arc<Case>,
     /// Which repeat it is, counted from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The seed of this trial's draws (simulated answers, jitter).
     pub seed: u64,
     /// Told when a streamed answer begins.

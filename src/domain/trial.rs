@@ -3,19 +3,19 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Cost, Failure, Metered, Outcome, Retrieved, UnixMillis};
+use super::{CasePos, Cost, Failure, Metered, Outcome, Repeat, Retrieved, RunRow, TargetPos, UnixMillis};
 
 /// Which trial: unique in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TrialKey {
     /// The run's row in the store.
-    pub run: i64,
+    pub run: RunRow,
     /// The target's position in the experiment, from 0.
-    pub target: u32,
+    pub target: TargetPos,
     /// The case's position in the run's golden set, from 0.
-    pub case: u32,
+    pub case: CasePos,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
 }
 
 /// Where an answer came from.

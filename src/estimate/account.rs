@@ -12,7 +12,8 @@ use super::{
     wall_time::{Answers, CacheUse, Job, PLAYED, Played, play},
 };
 use crate::{
-    config::{Experiment, ProviderKind, Target},
+    config::{Experiment, Target},
+    domain::TargetPos,
     queue::Limits,
     stats::special::normal_quantile,
 };
@@ -41,7 +42,7 @@ pub struct BindingLimit {
 /// One account, played.
 pub(super) struct Account {
     /// Its targets' positions.
-    pub(super) targets: Vec<usize>,
+    pub(super) targets: Vec<TargetPos>,
     /// One play a replicate, the expected latencies in the first.
     plays: Vec<Played>,
     /// With all latencies at their bounds, where no earlier run tells them.
@@ -59,8 +60,9 @@ impl Account {
         inputs: &[InputTokens],
         outputs: &[OutputTokens],
     ) -> Self {
-        let targets: Vec<usize> = (0..experiment.targets.len())
-            .filter(|&target| experiment.targets[target].provider == provider)
+        let targets: Vec<TargetPos> = (0..experiment.targets.len())
+            .map(TargetPos::at)
+            .filter(|&target| experiment.targets[target.index()].provider == provider)
             .collect();
         let mut account =
             Self { targets, plays: vec![], bounds: None, binding: None, set_up: vec![], possible: vec![] };
@@ -73,17 +75,18 @@ impl Account {
         let limits = limits(experiment, provider);
         let mut answers = vec![];
         for &target in &account.targets {
-            let (set_up, ttl) = caching(experiment, target, &inputs[target], &history.targets[target]);
+            let (set_up, ttl) =
+                caching(experiment, target, &inputs[target.index()], &history.targets[target.index()]);
             account.set_up.push(set_up);
             account.possible.push(ttl.is_some());
-            let past = &history.targets[target];
-            let mean_output = outputs[target].total.mid / samples.max(1) as f64;
+            let past = &history.targets[target.index()];
+            let mean_output = outputs[target.index()].total.mid / samples.max(1) as f64;
             let own = own_latencies(experiment, target, mean_output);
             let known = if past.trials.is_empty() { own.as_slice() } else { past.trials.as_slice() };
             let mut of_target = Answers::new(known, past.attempts_per_trial, mean_output);
             of_target.cache_ttl_s = ttl;
-            of_target.warm_up = experiment.targets[target].settings.parameters.cache.is_some();
-            of_target.cached_prefix = if set_up { inputs[target].shared_prefix } else { 0.0 };
+            of_target.warm_up = experiment.targets[target.index()].settings.parameters.cache.is_some();
+            of_target.cached_prefix = if set_up { inputs[target.index()].shared_prefix } else { 0.0 };
             answers.push(of_target);
         }
         let run = |limits: &Limits, answers: &[Answers], seed: u64| {
@@ -94,7 +97,8 @@ impl Account {
         account.plays =
             (0..replays).map(|replay| run(&limits, &answers, seed.wrapping_add(replay))).collect();
         let guessed = account.targets.iter().any(|&target| {
-            history.targets[target].trials.is_empty() && own_latencies(experiment, target, 1.0).is_empty()
+            history.targets[target.index()].trials.is_empty()
+                && own_latencies(experiment, target, 1.0).is_empty()
         });
         if guessed {
             let at = |factor: f64| {
@@ -148,7 +152,7 @@ impl Account {
 }
 
 /// The requests of an account in the order in which a run sends them, as many as are played.
-fn jobs(experiment: &Experiment, targets: &[usize], inputs: &[InputTokens]) -> Vec<Job> {
+fn jobs(experiment: &Experiment, targets: &[TargetPos], inputs: &[InputTokens]) -> Vec<Job> {
     let deepest = experiment.cases.iter().map(|planned| planned.repeats).max().unwrap_or(0);
     let rounds = 1..=deepest;
     rounds
@@ -158,8 +162,8 @@ fn jobs(experiment: &Experiment, targets: &[usize], inputs: &[InputTokens]) -> V
             asked.flat_map(|(case, _)| {
                 targets.iter().enumerate().map(move |(within, &target)| Job {
                     target: within,
-                    input: inputs[target].per_case[case],
-                    max_output: f64::from(experiment.targets[target].output_limit()),
+                    input: inputs[target.index()].per_case[case],
+                    max_output: f64::from(experiment.targets[target.index()].output_limit()),
                 })
             })
         })
@@ -171,7 +175,7 @@ fn jobs(experiment: &Experiment, targets: &[usize], inputs: &[InputTokens]) -> V
 fn limits(experiment: &Experiment, provider: usize) -> Limits {
     let settings = &experiment.settings.providers[provider];
     let mut limits = settings.queue.limits.clone();
-    if settings.kind == ProviderKind::Simulator {
+    if settings.kind.is_simulated() {
         let own = experiment
             .targets
             .iter()
@@ -186,49 +190,43 @@ fn limits(experiment: &Experiment, provider: usize) -> Limits {
 }
 
 /// Latencies that are known without an earlier run: a simulator's and a replay's.
-fn own_latencies(experiment: &Experiment, target: usize, mean_output: f64) -> Vec<PastTrial> {
-    let target = &experiment.targets[target];
+fn own_latencies(experiment: &Experiment, target: TargetPos, mean_output: f64) -> Vec<PastTrial> {
+    let target = &experiment.targets[target.index()];
     let at = |latency_ms: f64| PastTrial { latency_ms, output: mean_output };
-    match experiment.settings.providers[target.provider].kind {
-        ProviderKind::Simulator => {
-            let latency = &target.settings.simulate.latency_ms;
-            let quantile = |step: u32| {
-                let p = (f64::from(step) + 0.5) / 50.0;
-                at(latency.at(normal_quantile(p), p))
-            };
-            (0..50).map(quantile).collect()
-        }
-        ProviderKind::Replay => vec![at(0.0)],
-        _ => vec![],
+    let kind = experiment.settings.providers[target.provider].kind;
+    if kind.is_simulated() {
+        let latency = &target.settings.simulate.latency_ms;
+        let quantile = |step: u32| {
+            let p = (f64::from(step) + 0.5) / 50.0;
+            at(latency.at(normal_quantile(p), p))
+        };
+        return (0..50).map(quantile).collect();
     }
+    if kind.is_recorded() { vec![at(0.0)] } else { vec![] }
 }
 
 /// Whether the experiment caches what all requests begin with, and for how long it could be cached.
 fn caching(
     experiment: &Experiment,
-    target: usize,
+    target: TargetPos,
     input: &InputTokens,
     history: &TargetHistory,
 ) -> (bool, Option<f64>) {
-    let target: &Target = &experiment.targets[target];
+    let target: &Target = &experiment.targets[target.index()];
     let (least, ttl) = PROVIDER_CACHE;
     let can = input.shared_prefix >= least;
-    match experiment.settings.providers[target.provider].kind {
-        ProviderKind::Simulator => match target.settings.simulate.cache {
+    let kind = experiment.settings.providers[target.provider].kind;
+    if kind.is_simulated() {
+        return match target.settings.simulate.cache {
             Some(cache) if input.shared_prefix >= cache.min_tokens as f64 => (true, Some(cache.ttl_s)),
             _ => (false, None),
-        },
-        ProviderKind::Replay | ProviderKind::Exec | ProviderKind::Http => (false, None),
-        ProviderKind::Anthropic => {
-            let parameters = &target.settings.parameters;
-            let asked = parameters.cache.is_some() || parameters.extra.contains_key("cache_control");
-            ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
-        }
-        ProviderKind::Openai => {
-            let asked = target.settings.parameters.cache.is_some();
-            ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
-        }
+        };
     }
+    if !kind.is_remote() {
+        return (false, None);
+    }
+    let asked = kind.asks_for_cache(&target.settings.parameters);
+    ((asked || history.cache_read_share > 0.0) && can, can.then_some(ttl))
 }
 
 /// Doubles one limit after the other and sees which saves most.

@@ -3,7 +3,7 @@
 use super::{Range, input::InputTokens, output::OutputTokens, wall_time::CacheUse};
 use crate::{
     config::{Experiment, PlannedCase},
-    domain::{Cost, Price, Usage},
+    domain::{Cost, Price, TargetPos, Usage},
 };
 
 /// What `requests` requests cost that each take `usage`: exact. `None` when a part of it has no price.
@@ -32,12 +32,12 @@ pub struct Dollars {
 /// the tokenizer and of the cache, as independent of each other.
 pub fn dollars(
     experiment: &Experiment,
-    target: usize,
+    target: TargetPos,
     input: &InputTokens,
     output: &OutputTokens,
     cache: Option<CacheUse>,
 ) -> Option<Dollars> {
-    let price = experiment.targets[target].price.as_ref()?;
+    let price = experiment.targets[target.index()].price.as_ref()?;
     let rates = Rates::of(&experiment.cases, price, input);
     let input_cost = relative(rates.input, input.total);
     let output_cost = output.total.times(rates.output);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::history::{Basis, History, PastCase, TargetHistory};
 use crate::{
     config::Experiment,
-    domain::CaseId,
+    domain::{CaseId, TargetPos},
     stats::{self, Clusters, Comparison, NotEstimable, SampleTable, special::normal_quantile},
 };
 
@@ -141,16 +141,16 @@ impl Spread {
 pub fn spread(
     experiment: &Experiment,
     history: &History,
-    target: usize,
+    target: TargetPos,
     assumptions: Option<Assumptions>,
 ) -> Spread {
     let assumed = assumed_spread(assumptions.unwrap_or_default());
     if assumptions.is_some() {
         return Spread { source: "variances given on the command line".to_owned(), ..assumed };
     }
-    let own = &history.targets[target];
+    let own = &history.targets[target.index()];
     let Some(one) = one_target(own, &assumed) else { return assumed };
-    let others = (0..history.targets.len()).filter(|&other| other != target);
+    let others = (0..history.targets.len()).filter(|&other| other != target.index());
     for other in others {
         let theirs = &history.targets[other];
         if let Some(pair) = paired(own, theirs, &one) {

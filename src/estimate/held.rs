@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::Range;
 use crate::{
-    domain::RunStatus,
+    domain::{RunRow, RunStatus, TargetPos},
     evidence::Evidence,
-    store::{RunRow, Store, StoreError},
+    store::{ListedRun, Store, StoreError},
 };
 
 /// The latest estimates that a record looks back on.
@@ -66,7 +66,7 @@ pub struct TargetRecord {
 ///
 /// # Errors
 /// The store cannot be read.
-pub fn held(store: &Store, run: &RunRow) -> Result<Option<HeldRun>, StoreError> {
+pub fn held(store: &Store, run: &ListedRun) -> Result<Option<HeldRun>, StoreError> {
     if run.status != RunStatus::Complete || run.stop_reason.is_some() {
         return Ok(None);
     }
@@ -81,8 +81,8 @@ pub fn held(store: &Store, run: &RunRow) -> Result<Option<HeldRun>, StoreError> 
         return Ok(None);
     }
     let mut targets = vec![];
-    for (position, target) in (0_u32..).zip(store.targets(run.id)?) {
-        let Some(estimated) = estimate["targets"].get(position as usize) else { continue };
+    for (position, target) in (0..).map(TargetPos).zip(store.targets(run.id)?) {
+        let Some(estimated) = estimate["targets"].get(position.index()) else { continue };
         let real = real(store, run.id, position, &planned)?;
         targets.push(HeldTarget {
             name: target.name.to_string(),
@@ -133,7 +133,7 @@ struct Real {
 
 /// What a target's answers really took, failed attempts paid, too; `None` where an answer's part is not
 /// known.
-fn real(store: &Store, run: i64, target: u32, planned: &[u32]) -> Result<Real, StoreError> {
+fn real(store: &Store, run: RunRow, target: TargetPos, planned: &[u32]) -> Result<Real, StoreError> {
     let evidence = Evidence::read(store, run, target, planned.iter().copied())?;
     let attempts = store.attempt_totals(run, target)?;
     let tokens = (evidence.usage_unknown == 0).then_some(evidence.usage);

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::tokenizer::{Tokenizer, count};
 use crate::{
     config::{Experiment, PromptTemplate, Target, TargetSettings, target_settings},
-    domain::{CaseId, Fingerprint},
+    domain::{CaseId, Fingerprint, RunRow, TargetPos},
     evidence::{is_answer, measured},
+    providers::Tokenizer,
     stats::SplitMix64,
-    store::{RunRow, Store, StoreError},
+    store::{ListedRun, Store, StoreError},
 };
 
 /// The latest earlier runs of a target that are read.
@@ -142,7 +142,7 @@ impl History {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, experiment: &Experiment, without: &[i64]) -> Result<Self, StoreError> {
+    pub fn read(store: &Store, experiment: &Experiment, without: &[RunRow]) -> Result<Self, StoreError> {
         let mut runs = store.list_runs()?;
         runs.retain(|run| !without.contains(&run.id));
         let targets =
@@ -159,7 +159,7 @@ fn read_target(
     store: &Store,
     experiment: &Experiment,
     target: &Target,
-    runs: &[RunRow],
+    runs: &[ListedRun],
 ) -> Result<TargetHistory, StoreError> {
     for basis in [Basis::SameTarget, Basis::SameModel] {
         let found = gather(store, experiment, target, runs, basis)?;
@@ -174,7 +174,7 @@ fn gather(
     store: &Store,
     experiment: &Experiment,
     target: &Target,
-    runs: &[RunRow],
+    runs: &[ListedRun],
     basis: Basis,
 ) -> Result<TargetHistory, StoreError> {
     let mut history = TargetHistory { basis, ..TargetHistory::nothing() };
@@ -192,7 +192,8 @@ fn gather(
         let matches = |then: &crate::store::NewTarget| {
             then.model == target.settings.model && (basis == Basis::SameModel || then.name == target.name)
         };
-        let Some((position, then)) = (0_u32..).zip(&targets).find(|(_, then)| matches(then)) else {
+        let Some((position, then)) = (0..).map(TargetPos).zip(&targets).find(|(_, then)| matches(then))
+        else {
             continue;
         };
         let mut cases = vec![];
@@ -207,7 +208,7 @@ fn gather(
             }
             ended += 1;
             attempts += u64::from(trial.attempts.max(1));
-            let case = &cases[trial.case as usize];
+            let case = &cases[trial.case.index()];
             let place = *places.entry((case.id.clone(), case.fingerprint)).or_insert_with(|| {
                 history.cases.push(PastCase {
                     id: Some(case.id.clone()),
@@ -238,7 +239,7 @@ fn gather(
             history.same_prompts = settings.as_ref().is_some_and(|settings| {
                 settings.system == target.settings.system && settings.user == target.settings.user
             });
-            let tokenizer = Tokenizer::of(experiment, target);
+            let tokenizer = target.tokenizer();
             history.input_ratio = match settings {
                 Some(settings) => input_ratio(store, run.id, &settings, tokenizer, &history.cases)?,
                 None => None,
@@ -259,7 +260,7 @@ fn gather(
 /// the provider counted.
 fn input_ratio(
     store: &Store,
-    run: i64,
+    run: RunRow,
     settings: &TargetSettings,
     tokenizer: Tokenizer,
     cases: &[PastCase],
@@ -282,7 +283,7 @@ fn input_ratio(
         let Some(case) = store.whole_case(run, id)? else { continue };
         let Ok(prompt) = template.render(&case) else { continue };
         real.push(cases[at].inputs.iter().sum::<f64>() / cases[at].inputs.len() as f64);
-        counted.push(count(tokenizer, &prompt) as f64);
+        counted.push(tokenizer.count(&prompt) as f64);
     }
     Ok(InputRatio::of(&real, &counted))
 }

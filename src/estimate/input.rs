@@ -8,12 +8,11 @@ use rayon::prelude::*;
 use super::{
     Range,
     history::{Basis, InputRatio, TargetHistory},
-    tokenizer::{CHAT_PER_MESSAGE, CLAUDE_FACTOR, Tokenizer, count, o200k, scaled, turns},
 };
 use crate::{
     config::Experiment,
-    domain::{CaseId, Fingerprint},
-    providers::{estimate_input_tokens, estimate_tokens::tokens_of},
+    domain::{CaseId, CasePos, Fingerprint, TargetPos},
+    providers::{Tokenizer, estimate_input_tokens},
     stats::SplitMix64,
 };
 
@@ -36,10 +35,10 @@ pub struct InputTokens {
 }
 
 /// Counts the prompts of a target.
-pub fn input_tokens(experiment: &Experiment, target: usize, history: &TargetHistory) -> InputTokens {
+pub fn input_tokens(experiment: &Experiment, target: TargetPos, history: &TargetHistory) -> InputTokens {
     let place = target;
-    let target = &experiment.targets[place];
-    let tokenizer = Tokenizer::of(experiment, target);
+    let target = &experiment.targets[place.index()];
+    let tokenizer = target.tokenizer();
     let (counted, shared) = count_all(experiment, place, tokenizer);
     let ratio = history.input_ratio;
     let factor = ratio.map_or(1.0, |ratio| ratio.ratio);
@@ -99,24 +98,20 @@ fn known_inputs(experiment: &Experiment, history: &TargetHistory) -> Vec<Option<
 }
 
 /// The count of every case's prompt, and of what all of them begin with.
-fn count_all(experiment: &Experiment, place: usize, tokenizer: Tokenizer) -> (Vec<f64>, f64) {
+fn count_all(experiment: &Experiment, place: TargetPos, tokenizer: Tokenizer) -> (Vec<f64>, f64) {
     let n = experiment.cases.len();
-    let prompt = |case: usize| experiment.prompt(place, case);
+    let prompt = |case: usize| experiment.prompt(place, CasePos::at(case));
     let shared = shared_system(experiment, place);
-    let shared_tokens = shared.as_deref().map_or(0, |text| match tokenizer {
-        Tokenizer::O200k => o200k(text) + CHAT_PER_MESSAGE,
-        Tokenizer::ClaudeCharacters => scaled(tokens_of(text), CLAUDE_FACTOR),
-        Tokenizer::Characters => tokens_of(text),
-    });
+    let shared_tokens = shared.as_deref().map_or(0, |text| tokenizer.count_system(text));
     let one = |case: usize| {
         let prompt = prompt(case);
-        match (&shared, tokenizer) {
+        match &shared {
             // What all share is tokenised once.
-            (Some(_), Tokenizer::O200k) => shared_tokens + turns(&prompt),
-            _ => count(tokenizer, &prompt),
+            Some(_) => tokenizer.count_after(shared_tokens, &prompt),
+            None => tokenizer.count(&prompt),
         }
     };
-    if tokenizer != Tokenizer::O200k || n <= TOKENISED {
+    if !tokenizer.is_slow() || n <= TOKENISED {
         return ((0..n).into_par_iter().map(|case| one(case) as f64).collect(), shared_tokens as f64);
     }
     let lengths: Vec<f64> =
@@ -140,8 +135,8 @@ fn spread_sample(n: usize, size: usize, seed: u64) -> Vec<usize> {
 }
 
 /// The instructions that every case of the target has, if they are the same.
-fn shared_system(experiment: &Experiment, place: usize) -> Option<std::sync::Arc<str>> {
-    let system = |case: usize| experiment.prompt(place, case).system;
+fn shared_system(experiment: &Experiment, place: TargetPos) -> Option<std::sync::Arc<str>> {
+    let system = |case: usize| experiment.prompt(place, CasePos::at(case)).system;
     let first = system(0)?;
     // A template without fields is rendered once: a look at a few cases tells.
     let looked = spread_sample(experiment.cases.len(), 16.min(experiment.cases.len()), 1);

@@ -20,7 +20,6 @@ pub mod output;
 mod range;
 pub mod repeats;
 pub mod sample;
-pub mod tokenizer;
 mod total;
 pub mod wall_time;
 

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     config::{Experiment, PlannedCase},
+    domain::TargetPos,
     stats::{self, Clusters, Projection, SampleTable},
 };
 
@@ -57,9 +58,9 @@ pub struct SegmentOutput {
 }
 
 /// Projects the output of `target`.
-pub fn output_tokens(experiment: &Experiment, target: usize, history: &TargetHistory) -> OutputTokens {
+pub fn output_tokens(experiment: &Experiment, target: TargetPos, history: &TargetHistory) -> OutputTokens {
     let requests: u64 = experiment.cases.iter().map(|planned| u64::from(planned.repeats)).sum();
-    let ceiling = requests as f64 * f64::from(experiment.targets[target].output_limit());
+    let ceiling = requests as f64 * f64::from(experiment.targets[target.index()].output_limit());
     let past: Vec<&PastCase> = history.cases.iter().filter(|case| !case.outputs.is_empty()).collect();
     let past_trials = past.iter().map(|case| case.outputs.len()).sum();
     let total =

@@ -14,7 +14,7 @@ use super::{
     output::{OutputTokens, SegmentOutput, output_tokens},
     range::whole,
 };
-use crate::config::Experiment;
+use crate::{config::Experiment, domain::TargetPos};
 
 /// The version of the JSON shape.
 const SCHEMA_VERSION: u32 = 1;
@@ -126,10 +126,10 @@ pub struct TargetEstimate {
 /// Estimates a run of `experiment`. Sends nothing.
 pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -> Estimate {
     let inputs: Vec<InputTokens> = each_target(experiment)
-        .map(|target| input_tokens(experiment, target, &history.targets[target]))
+        .map(|target| input_tokens(experiment, target, &history.targets[target.index()]))
         .collect();
     let outputs: Vec<OutputTokens> = each_target(experiment)
-        .map(|target| output_tokens(experiment, target, &history.targets[target]))
+        .map(|target| output_tokens(experiment, target, &history.targets[target.index()]))
         .collect();
     let accounts: Vec<Account> = (0..experiment.settings.providers.len())
         .map(|provider| Account::of(experiment, history, provider, &inputs, &outputs))
@@ -138,12 +138,12 @@ pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -
     let repeats = samples as f64 / experiment.cases.len().max(1) as f64;
     let targets: Vec<TargetEstimate> = each_target(experiment)
         .map(|target| {
-            let account = &accounts[experiment.targets[target].provider];
+            let account = &accounts[experiment.targets[target.index()].provider];
             let spread = detect::spread(experiment, history, target, options.assumptions);
             let parts = Parts {
-                history: &history.targets[target],
-                input: &inputs[target],
-                output: &outputs[target],
+                history: &history.targets[target.index()],
+                input: &inputs[target.index()],
+                output: &outputs[target.index()],
                 account,
                 samples,
                 spread,
@@ -166,8 +166,8 @@ pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -
     }
 }
 
-fn each_target(experiment: &Experiment) -> impl Iterator<Item = usize> + use<> {
-    0..experiment.targets.len()
+fn each_target(experiment: &Experiment) -> impl Iterator<Item = TargetPos> + use<> {
+    (0..experiment.targets.len()).map(TargetPos::at)
 }
 
 /// The clusters that the cases form.
@@ -188,8 +188,8 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    fn put_together(self, experiment: &Experiment, place: usize) -> TargetEstimate {
-        let target = &experiment.targets[place];
+    fn put_together(self, experiment: &Experiment, place: TargetPos) -> TargetEstimate {
+        let target = &experiment.targets[place.index()];
         let within = self.account.targets.iter().position(|&at| at == place).expect("the account has it");
         let cache = self.account.cache(within);
         let dollars = cost::dollars(experiment, place, self.input, self.output, cache);

@@ -2,7 +2,7 @@
 
 use super::case::Count;
 use crate::{
-    domain::Verdict,
+    domain::{CasePos, Repeat, RunRow, TargetPos, Verdict},
     store::{GraderRow, ScoreRow, Store, StoreError},
 };
 
@@ -30,8 +30,8 @@ pub struct Graders {
 /// The repeat whose hard scores are being read.
 #[derive(Clone, Copy, Debug)]
 struct HardRepeat {
-    case: u32,
-    repeat: u32,
+    case: CasePos,
+    repeat: Repeat,
     scored: bool,
     passed: bool,
 }
@@ -41,7 +41,7 @@ impl Graders {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, run: i64, target: u32, cases: usize) -> Result<Self, StoreError> {
+    pub fn read(store: &Store, run: RunRow, target: TargetPos, cases: usize) -> Result<Self, StoreError> {
         let mut graders = Self::of(store.graders(run)?, cases);
         store.for_each_score_row(run, target, |score| graders.note(score))?;
         graders.close();
@@ -58,13 +58,13 @@ impl Graders {
     }
 
     fn note(&mut self, score: ScoreRow) {
-        let grader = &mut self.each[score.grader as usize];
+        let grader = &mut self.each[score.grader.index()];
         if grader.cases.is_empty() {
             grader.cases = vec![Count::default(); self.hard.len()];
         }
         match score.verdict {
             Verdict::Unscored => grader.unscored += 1,
-            verdict => grader.cases[score.case as usize].add(verdict == Verdict::Pass),
+            verdict => grader.cases[score.case.index()].add(verdict == Verdict::Pass),
         }
         if grader.grader.hard {
             self.note_hard(score);
@@ -83,7 +83,7 @@ impl Graders {
 
     fn close(&mut self) {
         if let Some(done) = self.open.take().filter(|done| done.scored) {
-            self.hard[done.case as usize].add(done.passed);
+            self.hard[done.case.index()].add(done.passed);
         }
     }
 }
@@ -91,14 +91,22 @@ impl Graders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::GraderPos;
 
     fn grader(position: u32, hard: bool) -> GraderRow {
-        GraderRow { position, name: format!("g{position}").as_str().into(), hard, kind: None, version: None }
+        GraderRow {
+            position: GraderPos(position),
+            name: format!("g{position}").as_str().into(),
+            hard,
+            kind: None,
+            version: None,
+        }
     }
 
     fn read(scores: &[(u32, u32, u32, Verdict)]) -> Graders {
         let mut graders = Graders::of(vec![grader(0, true), grader(1, true), grader(2, false)], 2);
         for &(case, repeat, grader, verdict) in scores {
+            let (case, repeat, grader) = (CasePos(case), Repeat(repeat), GraderPos(grader));
             graders.note(ScoreRow { case, repeat, grader, verdict });
         }
         graders.close();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::case::Count;
 use crate::{
-    domain::Verdict,
+    domain::{RunRow, TargetPos, Verdict},
     store::{RetrievalRow, Store, StoreError},
 };
 
@@ -43,7 +43,12 @@ impl Retrieval {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn read(store: &Store, run: i64, target: u32, cases: usize) -> Result<Option<Self>, StoreError> {
+    pub fn read(
+        store: &Store,
+        run: RunRow,
+        target: TargetPos,
+        cases: usize,
+    ) -> Result<Option<Self>, StoreError> {
         let mut found: Option<Self> = None;
         store.for_each_retrieval::<StoreError>(run, target, |row| {
             found.get_or_insert_with(|| Self::of(cases)).note(&row);
@@ -66,7 +71,7 @@ impl Retrieval {
             self.without_sources += 1;
             return;
         };
-        let at = row.case as usize;
+        let at = row.case.index();
         self.k = score.k;
         self.hits[at].add(score.hit);
         self.recall[at].push(score.recall);
@@ -93,11 +98,11 @@ impl Retrieval {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::domain::RetrievalScore;
+    use crate::domain::{CasePos, Repeat, RetrievalScore};
 
     fn row(case: u32, hit: bool, recall: f64, verdict: Verdict) -> RetrievalRow {
         let score = Some(RetrievalScore { k: 3, hit, recall, fact_recall: None });
-        RetrievalRow { case, repeat: 1, verdict: Some(verdict), score }
+        RetrievalRow { case: CasePos(case), repeat: Repeat::FIRST, verdict: Some(verdict), score }
     }
 
     /// Two cases with sources, each told of twice, and one without.
@@ -107,7 +112,12 @@ pub(super) mod tests {
             row(0, false, 0.0, Verdict::Fail),
             row(1, false, 0.0, Verdict::Fail),
             row(1, false, 0.0, Verdict::Unscored),
-            RetrievalRow { case: 2, repeat: 1, verdict: Some(Verdict::Pass), score: None },
+            RetrievalRow {
+                case: CasePos(2),
+                repeat: Repeat::FIRST,
+                verdict: Some(Verdict::Pass),
+                score: None,
+            },
         ]
     }
 

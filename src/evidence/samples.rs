@@ -64,12 +64,12 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::domain::{Fingerprint, PassIf};
+    use crate::domain::{CasePos, Fingerprint, PassIf};
 
     /// Case number `position` of that cluster.
     pub(in crate::evidence) fn case(position: u32, cluster: &str) -> RunCase {
         RunCase {
-            position,
+            position: CasePos(position),
             id: format!("c{position}").as_str().into(),
             fingerprint: Fingerprint::of(&position.to_le_bytes()),
             split: None,

@@ -9,7 +9,7 @@ use super::{
     trial::{is_answer, measured},
 };
 use crate::{
-    domain::{AnswerSource, Cost, Price, Usage},
+    domain::{AnswerSource, CasePos, Cost, Price, RunRow, TargetPos, Usage},
     store::{AttemptTotals, RunCase, Store, StoreError, TrialRow},
 };
 
@@ -53,11 +53,11 @@ pub struct Times {
     /// The times, in milliseconds.
     pub ms: Vec<f64>,
     /// The case of each.
-    pub case: Vec<u32>,
+    pub case: Vec<CasePos>,
 }
 
 impl Times {
-    fn note(&mut self, case: u32, ms: Option<f64>) {
+    fn note(&mut self, case: CasePos, ms: Option<f64>) {
         if let Some(ms) = ms {
             self.ms.push(ms);
             self.case.push(case);
@@ -72,8 +72,8 @@ impl Evidence {
     /// The store cannot be read.
     pub fn read(
         store: &Store,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         planned: impl IntoIterator<Item = u32>,
     ) -> Result<Self, StoreError> {
         let mut evidence = Self::of(planned);
@@ -97,7 +97,7 @@ impl Evidence {
     }
 
     fn note(&mut self, trial: &TrialRow, prices: &[Price]) {
-        self.cases[trial.case as usize].note(trial);
+        self.cases[trial.case.index()].note(trial);
         if let Err(reason) = measured(trial) {
             *self.not_measured.entry(reason).or_default() += 1;
         }
@@ -184,9 +184,9 @@ impl Evidence {
 }
 
 /// The price rows of the model that the target asks.
-fn prices(store: &Store, run: i64, target: u32) -> Result<Vec<Price>, StoreError> {
+fn prices(store: &Store, run: RunRow, target: TargetPos) -> Result<Vec<Price>, StoreError> {
     let targets = store.targets(run)?;
-    let model = targets.get(target as usize).map(|target| &target.model);
+    let model = targets.get(target.index()).map(|target| &target.model);
     let mut prices = store.prices(run)?;
     prices.retain(|price| Some(&price.model) == model);
     Ok(prices)
@@ -236,8 +236,8 @@ mod tests {
         let streamed = TrialRow { first_token_ms: Some(20.0), ..answer(0, true) };
         let evidence = Evidence::fold(&[2], &[copy, streamed], &[]);
         assert_eq!(evidence.measured(), 2);
-        assert_eq!(evidence.latency, Times { ms: vec![100.0], case: vec![0] });
-        assert_eq!(evidence.first_token, Times { ms: vec![20.0], case: vec![0] });
+        assert_eq!(evidence.latency, Times { ms: vec![100.0], case: vec![CasePos(0)] });
+        assert_eq!(evidence.first_token, Times { ms: vec![20.0], case: vec![CasePos(0)] });
         assert_eq!(evidence.queue_wait_ms, [1.0]);
     }
 

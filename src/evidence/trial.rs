@@ -28,13 +28,13 @@ pub fn is_answer(trial: &TrialRow) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::domain::{AnswerSource, Cost, Usage};
+    use crate::domain::{AnswerSource, CasePos, Cost, Repeat, Usage};
 
     /// An answer to that case: passed or failed, a dollar, 10 tokens in, 5 out, 100 ms.
     pub(in crate::evidence) fn answer(case: u32, passed: bool) -> TrialRow {
         TrialRow {
-            case,
-            repeat: 1,
+            case: CasePos(case),
+            repeat: Repeat::FIRST,
             outcome: Outcome::Answered,
             gradable: true,
             verdict: Some(if passed { Verdict::Pass } else { Verdict::Fail }),

@@ -5,11 +5,11 @@ use std::{sync::Arc, time::Duration};
 use super::{FaultRates, MockServer, MockSettings};
 use crate::{
     domain::{
-        Case, ErrorClass, Failure, FailureKind, LimitDimension, Message, Outcome, Parameters, Prompt, Reply,
-        Request, Role,
+        Case, ErrorClass, Failure, FailureKind, LimitDimension, Message, Outcome, Parameters, Prompt, Repeat,
+        Reply, Request, Role,
     },
     providers::{
-        Anthropic, AnthropicSettings, HttpSettings, OpenAi, OpenAiSettings, Provider, Rejection,
+        Facts, HttpModel, HttpSettings, Rejection, anthropic, openai,
         simulator::{CacheSettings, SimulatedTarget, test_cases::case},
     },
 };
@@ -17,17 +17,11 @@ use crate::{
 const KEY: &str = "mock-key-0001";
 
 /// Both dialects, set up for `server`.
-fn providers(server: &MockServer) -> [Provider; 2] {
-    let anthropic = AnthropicSettings { http: HttpSettings::new(server.url()), key: KEY.into() };
-    let openai = OpenAiSettings {
-        http: HttpSettings::new(server.url() + "/v1"),
-        key: Some(KEY.into()),
-        max_tokens_field: None,
+fn providers(server: &MockServer) -> [HttpModel; 2] {
+    let model = |facts: &'static Facts, url: String| {
+        HttpModel::new(facts, &HttpSettings::new(url), Some(&KEY.into()), None).unwrap()
     };
-    [
-        Provider::Anthropic(Anthropic::new(&anthropic).unwrap()),
-        Provider::OpenAi(OpenAi::new(&openai).unwrap()),
-    ]
+    [model(&anthropic::FACTS, server.url()), model(&openai::FACTS, server.url() + "/v1")]
 }
 
 fn request() -> Request {
@@ -42,7 +36,7 @@ fn request() -> Request {
         },
         parameters: Arc::new(Parameters { max_tokens: Some(50), ..Parameters::default() }),
         case: Arc::new(case),
-        repeat: 1,
+        repeat: Repeat::FIRST,
         seed: 0,
         begun: Default::default(),
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 
-use super::exchange::Dialect;
+use super::dialect::Dialect;
 use crate::domain::LimitDimension;
 
 /// What a response tells of one limit.

@@ -7,12 +7,14 @@
 
 mod account;
 mod anthropic;
-mod book;
 #[cfg(test)]
 mod client_tests;
+mod cut_connections;
+mod dialect;
 mod events;
 mod exchange;
 mod faults;
+mod find_case;
 mod limits;
 mod openai;
 mod script;
@@ -23,7 +25,7 @@ mod stats;
 mod stream_tests;
 #[cfg(test)]
 mod tests;
-mod wire;
+mod visit;
 
 pub use self::{
     server::{MockServer, serve},

@@ -6,7 +6,7 @@ use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::time::sleep;
 
-use super::server::Visit;
+use super::visit::Visit;
 
 /// One step of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,17 +29,19 @@ use tokio::{
 
 use super::{
     account::{Account, Demand},
-    book::Book,
-    exchange::{Answer, Dialect, Problem, Question, StreamOptions, body_hash, request_id},
+    cut_connections::{Line, Listener},
+    dialect::Dialect,
+    exchange::{Answer, Problem, Question, StreamOptions, body_hash, request_id},
     faults::{self, Fate, Fault},
+    find_case::Book,
     limits::{self, Reading},
     script::{self, Step},
     settings::MockSettings,
     stats::{Counters, Ending, MockStats},
-    wire::{Line, Listener},
+    visit::Visit,
 };
 use crate::{
-    domain::{Case, LimitDimension, Outcome, TargetName, Usage},
+    domain::{Case, LimitDimension, Outcome, Repeat, TargetName, Usage},
     providers::simulator::{
         Breakpoint, CacheUse, PrefixCache, SimulatedAnswer, SimulatedModel, SimulatedTarget,
     },
@@ -147,7 +149,7 @@ pub(super) struct Server {
     models: RwLock<HashMap<String, Arc<Model>>>,
     account: Account,
     cache: Mutex<PrefixCache>,
-    counters: Mutex<Counters>,
+    counters: Arc<Mutex<Counters>>,
     requests: AtomicU64,
 }
 
@@ -174,7 +176,7 @@ impl Server {
             models: RwLock::default(),
             account: Account::new(&settings),
             cache: Mutex::default(),
-            counters: Mutex::new(Counters::new()),
+            counters: Arc::new(Mutex::new(Counters::new())),
             requests: AtomicU64::new(0),
             settings,
         }
@@ -248,7 +250,7 @@ impl Server {
         } else {
             state.answered.load(Ordering::Relaxed)
         };
-        let repeat = earlier.saturating_add(1);
+        let repeat = Repeat(earlier.saturating_add(1));
         let answer = simulated.answer_at(probability, case, repeat, question.max_tokens);
         (answer, simulated.latency(case, repeat, 0))
     }
@@ -286,27 +288,6 @@ impl Server {
     }
 }
 
-/// A request while it is being answered: counted as abandoned unless its answer went out whole.
-pub(super) struct Visit {
-    server: Arc<Server>,
-    ending: Ending,
-    is_whole: bool,
-}
-
-impl Visit {
-    /// Its answer went out as it was meant to.
-    pub(super) fn went_out(&mut self) {
-        self.is_whole = true;
-    }
-}
-
-impl Drop for Visit {
-    fn drop(&mut self) {
-        let ending = if self.is_whole { self.ending } else { Ending::Abandoned };
-        self.server.counters().ended(ending, Instant::now());
-    }
-}
-
 async fn respond(
     server: Arc<Server>,
     dialect: Dialect,
@@ -316,8 +297,8 @@ async fn respond(
 ) -> Response {
     let number = server.requests.fetch_add(1, Ordering::Relaxed) + 1;
     let in_minute = server.counters().arrived(Instant::now());
-    let visit = Visit { server: Arc::clone(&server), ending: Ending::Abandoned, is_whole: false };
-    let mut call = Call { dialect, number, readings: vec![] };
+    let visit = Visit::new(Arc::clone(&server.counters));
+    let mut call = Call { server: Arc::clone(&server), dialect, number, readings: vec![] };
 
     if !server.has_key(&headers) {
         return call.refuse(visit, &Problem::Key);
@@ -379,6 +360,7 @@ async fn respond(
 
 /// What every response to one request has in common.
 struct Call {
+    server: Arc<Server>,
     dialect: Dialect,
     number: u64,
     readings: Vec<Reading>,
@@ -395,13 +377,13 @@ impl Call {
         stream: Option<StreamOptions>,
         problem: Option<&Problem>,
     ) -> Response {
-        let server = Arc::clone(&visit.server);
-        visit.ending = match fate.fault {
+        let ending = match fate.fault {
             Some(Fault::Dropped { .. }) => Ending::Dropped,
             Some(Fault::Half | Fault::Html) => Ending::Malformed,
             _ if problem.is_some() => Ending::Broken,
             _ => Ending::Answered(answer.usage),
         };
+        visit.will_end(ending);
         if let Some(Fault::Dropped { after }) = fate.fault
             && (stream.is_none() || fate.at_start)
         {
@@ -409,8 +391,8 @@ impl Call {
         }
         let mut fault = None;
         if fate.fault == Some(Fault::Stalled) {
-            server.counters().fell_silent();
-            let silence = server.settings.stall_s.map_or(Step::Hang, |time| Step::Wait(seconds(time)));
+            self.server.counters().fell_silent();
+            let silence = self.server.settings.stall_s.map_or(Step::Hang, |time| Step::Wait(seconds(time)));
             if !fate.at_start {
                 fault = Some(vec![silence]);
             } else if let Step::Wait(time) = silence {
@@ -424,7 +406,7 @@ impl Call {
             return self.identified(reply(StatusCode::OK, "text/html", Body::from(PROXY_PAGE)));
         }
         let (kind, steps) = if let Some(options) = stream {
-            server.counters().streams();
+            self.server.counters().streams();
             if let Some(problem) = problem {
                 let event = self.dialect.error_event(problem, self.number);
                 fault = Some(vec![Step::Send(event.into())]);
@@ -435,7 +417,7 @@ impl Call {
                 Some(Fault::Half) => fault = Some(vec![Step::Send(Bytes::from_static(b"data: {\"id\n\n"))]),
                 _ => {}
             }
-            let gap = seconds(server.settings.stream.event_ms / 1e3);
+            let gap = seconds(self.server.settings.stream.event_ms / 1e3);
             ("text/event-stream", script::steps(self.dialect.events(answer, options), gap, fault))
         } else {
             let mut body = self.dialect.success(answer);
@@ -456,7 +438,7 @@ impl Call {
     /// The answer to a request that gets none.
     fn refuse(&self, mut visit: Visit, problem: &Problem) -> Response {
         let (status, body) = self.dialect.failure(problem, self.number);
-        visit.ending = Ending::Status(status.as_u16());
+        visit.will_end(Ending::Status(status.as_u16()));
         visit.went_out();
         self.identified(reply(status, "application/json", Body::from(body)))
     }

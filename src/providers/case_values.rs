@@ -17,7 +17,7 @@ pub(super) fn request_values(request: &Request) -> minijinja::Value {
     let mut values = pairs(&request.case);
     values.push(("prompt", prompt(&request.prompt)));
     values.push(("seed", minijinja::Value::from(request.seed)));
-    values.push(("repeat", minijinja::Value::from(request.repeat)));
+    values.push(("repeat", minijinja::Value::from(request.repeat.0)));
     values.push(("model", minijinja::Value::from(request.model.as_str())));
     minijinja::Value::from_pairs(values)
 }

@@ -1,59 +1,45 @@
-//! Who answers: one file a dialect, wire format <-> neutral request, reply and failure.
+//! Who answers: a room a dialect, wire format <-> neutral request, reply and failure.
 //!
-//! Each dialect is a pair of pure functions (`to_wire`, `read_reply`) around the shared transport
-//! ([`http`]), so that everything but the transport is tested without a network. What an error means
-//! for the run is decided here, once ([`classify`]); waiting, limiting and asking again is the
-//! queue's.
+//! A [`Dialect`] is pure: neutral question to wire form, response to reply. [`HttpModel`] puts it around
+//! the shared transport ([`wire`]), so that everything but the transport is tested without a network.
+//! What an error means for the run is decided here, once ([`wire::classify`] and each dialect's table);
+//! waiting, limiting and asking again is the queue's.
 
 pub mod anthropic;
-pub mod anthropic_stream;
 mod case_values;
-pub mod classify;
-mod count_tokens;
-pub mod error_body;
-pub mod estimate_tokens;
+pub mod dialect;
 pub mod exec;
-pub mod http;
+pub mod families;
 pub mod http_app;
-mod http_settings;
-mod http_stream;
-pub mod limit_headers;
+mod http_model;
+mod kind;
 pub mod openai;
-pub mod openai_stream;
 mod parameters;
-mod prompt_cache;
 mod rejection;
 pub mod replay;
-mod replay_file;
-mod response;
-pub mod retry_after;
-mod secrets;
 pub mod simulator;
-pub mod sse;
-pub mod streaming;
 #[cfg(test)]
 mod test_request;
-#[cfg(test)]
-mod test_server;
-pub mod usage;
+mod token_counter;
+pub mod tokens;
 mod usage_object;
+pub mod wire;
 
 pub use self::{
-    anthropic::{Anthropic, AnthropicSettings},
     case_values::case_values,
-    count_tokens::TokenCounter,
-    estimate_tokens::{estimate_input_tokens, tokens_of},
+    dialect::{Dialect, Facts, MaxTokensField},
     exec::{Exec, ExecMode, ExecSettings, ExitCodes},
-    http::{HttpResponse, tells_of_a_secret},
-    http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings, HttpMethod},
-    http_settings::{HttpError, HttpSettings},
-    openai::{MaxTokensField, OpenAi, OpenAiSettings},
+    families::{Family, cache_minimum, family},
+    http_app::{AnswerPointers, BodyTemplate, HttpApp, HttpAppSettings},
+    http_model::HttpModel,
+    kind::Kind,
     parameters::check_parameters,
-    prompt_cache::cache_minimum,
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
-    secrets::Secrets,
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
+    token_counter::TokenCounter,
+    tokens::{Tokenizer, estimate_input_tokens, tokens_of},
+    wire::{HttpError, HttpResponse, HttpSettings, Secrets, tells_of_a_secret},
 };
 
 use self::usage_object::usage_object;
@@ -62,10 +48,8 @@ use crate::domain::{Reply, Request};
 /// Who answers the requests of one account.
 #[derive(Debug)]
 pub enum Provider {
-    /// Anthropic's Messages API.
-    Anthropic(Anthropic),
-    /// OpenAI's Chat Completions, and every server that speaks it.
-    OpenAi(OpenAi),
+    /// A model behind HTTP.
+    Model(HttpModel),
     /// A program.
     Exec(Exec),
     /// An HTTP endpoint of any shape.
@@ -84,8 +68,7 @@ impl Provider {
     /// is a reply, not an error.
     pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
         match self {
-            Self::Anthropic(anthropic) => anthropic.send(request).await,
-            Self::OpenAi(openai) => openai.send(request).await,
+            Self::Model(model) => model.send(request).await,
             Self::Exec(exec) => exec.send(request).await,
             Self::HttpApp(app) => app.send(request).await,
             Self::Replay(replay) => replay.answer(request),
@@ -110,7 +93,7 @@ mod tests {
     /// A server that answers each dialect at its own path with the key and the body it was sent.
     async fn echo_server() -> String {
         let anthropic = |headers: HeaderMap, Json(body): Json<Value>| async move {
-            let key = headers["x-api-key"].to_str().unwrap().to_owned();
+            let key = if headers["x-api-key"] == "key-1" { "the key" } else { "another key" };
             let version = headers["anthropic-version"].to_str().unwrap().to_owned();
             let text = format!("{key} {version} {}", body["messages"][0]["content"]);
             Json(
@@ -119,7 +102,11 @@ mod tests {
             )
         };
         let openai = |headers: HeaderMap, Json(body): Json<Value>| async move {
-            let key = headers.get("authorization").map_or("no key", |key| key.to_str().unwrap()).to_owned();
+            let key = match headers.get("authorization") {
+                Some(key) if key == "Bearer key-1" => "the key",
+                Some(_) => "another key",
+                None => "no key",
+            };
             let text = format!("{key} {}", body["messages"][0]["content"]);
             Json(json!({"choices": [{"message": {"content": text}, "finish_reason": "length"}]}))
         };
@@ -141,19 +128,18 @@ mod tests {
 
     fn openai(base_url: String, key: Option<&str>) -> Provider {
         let key = key.map(SecretString::from);
-        let settings = OpenAiSettings { http: HttpSettings::new(base_url), key, max_tokens_field: None };
-        Provider::OpenAi(OpenAi::new(&settings).unwrap())
+        let model = HttpModel::new(&openai::FACTS, &HttpSettings::new(base_url), key.as_ref(), None);
+        Provider::Model(model.unwrap())
     }
 
     #[tokio::test]
     async fn anthropic_is_asked_at_its_path_whatever_the_base_url_ends_with() {
         let url = echo_server().await;
         for end in ["", "/", "/v1", "/v1/"] {
-            let settings =
-                AnthropicSettings { http: HttpSettings::new(format!("{url}{end}")), key: "key-1".into() };
-            let provider = Provider::Anthropic(Anthropic::new(&settings).unwrap());
-            let reply = provider.send(&request()).await.unwrap();
-            assert_eq!(reply.text, "key-1 2023-06-01 \"hello\"");
+            let http = HttpSettings::new(format!("{url}{end}"));
+            let model = HttpModel::new(&anthropic::FACTS, &http, Some(&"key-1".into()), None).unwrap();
+            let reply = model.send(&request()).await.unwrap();
+            assert_eq!(reply.text, "the key 2023-06-01 \"hello\"");
             assert_eq!(reply.metered.usage.unwrap().input_total(), 9);
         }
     }
@@ -162,7 +148,7 @@ mod tests {
     async fn a_compatible_server_is_asked_with_or_without_a_key() {
         let url = echo_server().await;
         for (end, key, text) in
-            [("/v1", Some("key-1"), "Bearer key-1 \"hello\""), ("/v1/", None, "no key \"hello\"")]
+            [("/v1", Some("key-1"), "the key \"hello\""), ("/v1/", None, "no key \"hello\"")]
         {
             let reply = openai(format!("{url}{end}"), key).send(&request()).await.unwrap();
             assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Truncated, text));

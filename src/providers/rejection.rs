@@ -17,6 +17,9 @@ pub struct Rejection {
     pub limits: LimitReport,
     /// What a program wrote to its standard error meanwhile, cut.
     pub stderr: Option<String>,
+    /// The text of an answer that broke off. Who sends puts its beginning into the failure's message,
+    /// without the account's secrets.
+    pub text: String,
 }
 
 impl Rejection {
@@ -38,6 +41,7 @@ impl From<Failure> for Rejection {
             metered: Metered::default(),
             limits: LimitReport::default(),
             stderr: None,
+            text: String::new(),
         }
     }
 }

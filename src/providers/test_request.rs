@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::domain::{Case, Examples, Fingerprint, Input, Message, Parameters, PassIf, Prompt, Request, Role};
+use crate::domain::{
+    Case, Examples, Fingerprint, Input, Message, Parameters, PassIf, Prompt, Repeat, Request, Role,
+};
 
 /// Target `t`, model `m-1`, case `case-1`, repeat 1, one user message `hello`.
 pub(super) fn request() -> Request {
@@ -36,7 +38,7 @@ pub(super) fn request() -> Request {
         },
         parameters: Arc::new(Parameters::default()),
         case: Arc::new(case),
-        repeat: 1,
+        repeat: Repeat::FIRST,
         seed: 7,
         begun: Default::default(),
     }

@@ -67,6 +67,7 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{CasePos, Repeat, RunRow, TargetPos};
 
     fn breaker() -> Breaker {
         Breaker::new(&QueueSettings {
@@ -77,7 +78,7 @@ mod tests {
     }
 
     fn trial(case: u32) -> TrialKey {
-        TrialKey { run: 1, target: 0, case, repeat: 1 }
+        TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) }
     }
 
     #[test]

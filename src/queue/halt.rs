@@ -14,7 +14,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::domain::{Failure, StopReason};
+use crate::domain::{Failure, StopReason, TargetPos};
 
 /// The trial must not be sent: its queue or its target has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Halts {
 #[derive(Debug, Default)]
 struct Stopped {
     queue: Option<StopReason>,
-    targets: BTreeMap<u32, Failure>,
+    targets: BTreeMap<TargetPos, Failure>,
 }
 
 impl Halts {
@@ -46,7 +46,7 @@ impl Halts {
     }
 
     /// Stops one target; whether it was still going.
-    pub(super) fn stop_target(&self, target: u32, failure: Failure) -> bool {
+    pub(super) fn stop_target(&self, target: TargetPos, failure: Failure) -> bool {
         let mut stopped = self.lock();
         let first = !stopped.targets.contains_key(&target);
         stopped.targets.entry(target).or_insert(failure);
@@ -60,12 +60,12 @@ impl Halts {
     }
 
     /// The provider's words at which a target stopped, if it has.
-    pub(super) fn target(&self, target: u32) -> Option<Failure> {
+    pub(super) fn target(&self, target: TargetPos) -> Option<Failure> {
         self.lock().targets.get(&target).cloned()
     }
 
     /// Whether trials of `target` may be sent.
-    pub(super) fn check(&self, target: u32) -> Result<(), Halted> {
+    pub(super) fn check(&self, target: TargetPos) -> Result<(), Halted> {
         if !self.any.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -75,7 +75,11 @@ impl Halts {
     }
 
     /// Waits for `future`, but no longer than trials of `target` may be sent.
-    pub(super) async fn unless_halted<F: Future>(&self, target: u32, future: F) -> Result<F::Output, Halted> {
+    pub(super) async fn unless_halted<F: Future>(
+        &self,
+        target: TargetPos,
+        future: F,
+    ) -> Result<F::Output, Halted> {
         let mut future = pin!(future);
         loop {
             // Before the question, so that a stop in between is not missed.
@@ -118,12 +122,12 @@ mod tests {
     #[tokio::test]
     async fn a_stopped_target_leaves_its_neighbours() {
         let halts = Halts::default();
-        assert!(halts.stop_target(1, failure()));
-        assert!(!halts.stop_target(1, failure()));
-        assert_eq!(halts.unless_halted(1, ready(7)).await, Err(Halted));
-        assert_eq!(halts.unless_halted(0, ready(7)).await, Ok(7));
-        assert_eq!(halts.target(1), Some(failure()));
-        assert_eq!((halts.target(0), halts.queue()), (None, None));
+        assert!(halts.stop_target(TargetPos(1), failure()));
+        assert!(!halts.stop_target(TargetPos(1), failure()));
+        assert_eq!(halts.unless_halted(TargetPos(1), ready(7)).await, Err(Halted));
+        assert_eq!(halts.unless_halted(TargetPos(0), ready(7)).await, Ok(7));
+        assert_eq!(halts.target(TargetPos(1)), Some(failure()));
+        assert_eq!((halts.target(TargetPos(0)), halts.queue()), (None, None));
     }
 
     #[tokio::test]
@@ -134,8 +138,8 @@ mod tests {
             assert!(halts.stop_queue(StopReason::Interrupted));
         };
         let (first, second, ()) = tokio::join!(
-            halts.unless_halted(0, pending::<()>()),
-            halts.unless_halted(9, pending::<()>()),
+            halts.unless_halted(TargetPos(0), pending::<()>()),
+            halts.unless_halted(TargetPos(9), pending::<()>()),
             stop
         );
         assert_eq!((first, second), (Err(Halted), Err(Halted)));
@@ -150,11 +154,11 @@ mod tests {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let stop = async {
             tokio::task::yield_now().await;
-            halts.stop_target(1, failure());
+            halts.stop_target(TargetPos(1), failure());
             tokio::task::yield_now().await;
             sender.send(7).unwrap();
         };
-        let (waited, ()) = tokio::join!(halts.unless_halted(0, receiver), stop);
+        let (waited, ()) = tokio::join!(halts.unless_halted(TargetPos(0), receiver), stop);
         assert_eq!(waited, Ok(Ok(7)));
     }
 }

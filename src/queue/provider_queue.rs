@@ -13,7 +13,7 @@ use tokio::{
 use crate::{
     domain::{
         Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Outcome, ProviderName, Reply,
-        Request, RunEvent, StopReason, TrialKey, UnixMillis,
+        Request, RunEvent, StopReason, TargetPos, TrialKey, UnixMillis,
     },
     providers::{Provider, Rejection},
 };
@@ -187,7 +187,7 @@ impl<T: Transport> ProviderQueue<T> {
     }
 
     /// The provider's words at which a target stopped, if it has.
-    pub fn target_stopped(&self, target: u32) -> Option<Failure> {
+    pub fn target_stopped(&self, target: TargetPos) -> Option<Failure> {
         self.halts.target(target)
     }
 
@@ -224,7 +224,7 @@ impl<T: Transport> ProviderQueue<T> {
 
     async fn place(
         &self,
-        target: u32,
+        target: TargetPos,
         wait: Duration,
         order: Order,
         demand: TokenDemand,

@@ -25,8 +25,8 @@ use super::{
 use crate::{
     config::Experiment,
     domain::{
-        Attempt, Begun, Cost, Outcome, ProviderName, Request, RunEvent, RunStatus, StopReason, TrialKey,
-        TrialRecord, UnixMillis, Verdict,
+        Attempt, Begun, CasePos, Cost, Outcome, ProviderName, Request, RunEvent, RunRow, RunStatus,
+        StopReason, TargetPos, TrialKey, TrialRecord, UnixMillis, Verdict,
     },
     providers::Provider,
     queue::{ProviderQueue, Settlement},
@@ -49,7 +49,7 @@ pub enum Shutdown {
 #[derive(Debug)]
 pub struct RunParts {
     /// The run's row in the store.
-    pub run: i64,
+    pub run: RunRow,
     /// What is asked.
     pub experiment: Arc<Experiment>,
     /// Which trials are still to do.
@@ -218,7 +218,7 @@ impl Progress {
 }
 
 struct Coordinator {
-    run: i64,
+    run: RunRow,
     experiment: Arc<Experiment>,
     plan: TrialPlan,
     lanes: Vec<Lane>,
@@ -245,10 +245,10 @@ impl Coordinator {
     fn new(parts: RunParts) -> Self {
         let RunParts { run, experiment, plan, queues, early_stop, spent, earlier, failed, .. } = parts;
         let RunParts { writer, committed, events, .. } = parts;
-        let order: Option<Arc<[u32]>> = early_stop.as_ref().map(|stop| stop.order().into());
+        let order: Option<Arc<[CasePos]>> = early_stop.as_ref().map(|stop| stop.order().into());
         let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
             let targets = experiment.targets.iter().enumerate().filter(|(_, target)| target.provider == at);
-            let positions = targets.map(|(position, _)| u32::try_from(position).expect("targets are few"));
+            let positions = targets.map(|(position, _)| TargetPos::at(position));
             let settings = &experiment.settings.providers[at];
             Lane {
                 name: settings.name.clone(),
@@ -367,9 +367,8 @@ impl Coordinator {
             self.note_halt(at, planned.target);
             return true;
         }
-        let mut request =
-            self.experiment.request(planned.target as usize, planned.case as usize, planned.repeat);
-        let hash = self.experiment.request_hash(planned.target as usize, &request);
+        let mut request = self.experiment.request(planned.target, planned.case, planned.repeat);
+        let hash = self.experiment.request_hash(planned.target, &request);
         if let Some(reusable) = self.earlier_answer(hash.as_ref()) {
             self.take_off(planned, at);
             let landing = Landing::Earlier(Box::new(reusable));
@@ -377,7 +376,7 @@ impl Coordinator {
             return true;
         }
         let Some(prefix) = self.warm(at, planned, &mut request) else { return true };
-        let target = &self.experiment.targets[planned.target as usize];
+        let target = &self.experiment.targets[planned.target.index()];
         // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
         let worst = target.worst_case(&request.prompt).unwrap_or(Cost::ZERO);
         let admitted = self.budget.admit(worst);
@@ -481,14 +480,14 @@ impl Coordinator {
             }
             Landing::Queue(Settlement::Ended(settled), reservation) => {
                 let key = self.key(flight.planned);
-                let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
+                let price = self.experiment.targets[flight.planned.target.index()].price.as_ref();
                 let (record, attempts) = pricing::priced(key, flight.planned.first_attempt, *settled, price);
                 reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
                 self.on_ended(flight.planned, flight.queue, record, attempts).await?;
                 self.note_asked(key, flight.hash, None).await
             }
             Landing::Queue(Settlement::Returned { mut attempts }, reservation) => {
-                let price = self.experiment.targets[flight.planned.target as usize].price.as_ref();
+                let price = self.experiment.targets[flight.planned.target.index()].price.as_ref();
                 pricing::price_attempts(&mut attempts, price);
                 reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
                 if reservation.is_refused() {
@@ -522,7 +521,7 @@ impl Coordinator {
         self.progress.failed += u64::from(record.outcome == Outcome::Failed);
         self.lanes[lane].uncommitted += 1;
         let ungraded = record.outcome.is_graded(&record.answer).then(|| {
-            let case = &self.experiment.cases[planned.case as usize];
+            let case = &self.experiment.cases[planned.case.index()];
             Ungraded {
                 key,
                 answer: record.answer.clone(),
@@ -623,7 +622,7 @@ impl Coordinator {
         }
         let Some(decisions) = self.early_stop.as_ref().and_then(EarlyStop::decided) else { return };
         self.progress.decided = true;
-        let of_target = |target: u32| &self.experiment.targets[target as usize].name;
+        let of_target = |target: TargetPos| &self.experiment.targets[target.index()].name;
         let told: Vec<String> = decisions
             .iter()
             .map(|decision| format!("`{}`: {decision}", of_target(decision.target)))
@@ -636,13 +635,13 @@ impl Coordinator {
     }
 
     /// Notes that a lane's queue, or one of its targets, has stopped.
-    fn note_halt(&mut self, lane: usize, target: u32) {
+    fn note_halt(&mut self, lane: usize, target: TargetPos) {
         let queue = Arc::clone(&self.lanes[lane].queue);
         if let Some(reason) = queue.stopped() {
             self.note_stop(reason);
         }
         if let Some(failure) = queue.target_stopped(target) {
-            let target = self.experiment.targets[target as usize].name.clone();
+            let target = self.experiment.targets[target.index()].name.clone();
             self.note_stop(StopReason::TargetRefused { target, failure });
         }
     }

@@ -9,17 +9,20 @@ use std::{collections::HashMap, fmt};
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{ClusterFrame, ConfidenceSequence, DEFAULT_TRUNCATION, Interval, Observation, SplitMix64};
+use crate::{
+    domain::{CasePos, TargetPos},
+    stats::{ClusterFrame, ConfidenceSequence, DEFAULT_TRUNCATION, Interval, Observation, SplitMix64},
+};
 
 /// The confidence of the sequence.
 const CONFIDENCE: f64 = 0.95;
 
 /// The cases in the order in which they are asked: cluster by cluster, the clusters shuffled with
 /// `seed`. `clusters` names each case's.
-pub fn shuffled_clusters<'a>(clusters: impl Iterator<Item = &'a str>, seed: u64) -> Vec<Vec<u32>> {
+pub fn shuffled_clusters<'a>(clusters: impl Iterator<Item = &'a str>, seed: u64) -> Vec<Vec<CasePos>> {
     let mut places: HashMap<&str, usize> = HashMap::new();
-    let mut members: Vec<Vec<u32>> = vec![];
-    for (case, cluster) in (0_u32..).zip(clusters) {
+    let mut members: Vec<Vec<CasePos>> = vec![];
+    for (case, cluster) in (0..).map(CasePos).zip(clusters) {
         let place = *places.entry(cluster).or_insert_with(|| {
             members.push(vec![]);
             members.len() - 1
@@ -37,9 +40,9 @@ pub fn shuffled_clusters<'a>(clusters: impl Iterator<Item = &'a str>, seed: u64)
 #[derive(Clone, Debug)]
 pub enum Baseline {
     /// Another target of the same run.
-    Target(u32),
+    Target(TargetPos),
     /// An earlier run: each case's mean there, by target; `None` where it cannot be compared.
-    Past(HashMap<u32, Vec<Option<f64>>>),
+    Past(HashMap<TargetPos, Vec<Option<f64>>>),
 }
 
 /// What decides.
@@ -55,7 +58,7 @@ pub struct Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decision {
     /// The candidate's target.
-    pub target: u32,
+    pub target: TargetPos,
     /// Whether the gate holds: not worse than the margin allows, or better.
     pub holds: bool,
     /// Lower limit of candidate − baseline, valid at every look.
@@ -93,8 +96,8 @@ struct Count {
 /// One candidate's comparison.
 #[derive(Debug)]
 struct Candidate {
-    target: u32,
-    clusters: Vec<Vec<u32>>,
+    target: TargetPos,
+    clusters: Vec<Vec<CasePos>>,
     next: usize,
     worst: ConfidenceSequence,
     best: ConfidenceSequence,
@@ -107,28 +110,29 @@ pub struct EarlyStop {
     baseline: Baseline,
     rule: Rule,
     repeats: Vec<u32>,
-    counts: HashMap<u32, Vec<Count>>,
+    counts: HashMap<TargetPos, Vec<Count>>,
     candidates: Vec<Candidate>,
-    order: Vec<u32>,
+    order: Vec<CasePos>,
 }
 
 impl EarlyStop {
     /// Nothing is known yet. `clusters` are the cases in the order in which they are asked;
     /// `repeats` how often each is asked; `targets` all of the run's targets.
     pub fn new(
-        clusters: &[Vec<u32>],
+        clusters: &[Vec<CasePos>],
         repeats: Vec<u32>,
-        targets: &[u32],
+        targets: &[TargetPos],
         baseline: Baseline,
         rule: Rule,
     ) -> Self {
-        let is_candidate = |target: &&u32| !matches!(baseline, Baseline::Target(own) if own == **target);
+        let is_candidate =
+            |target: &&TargetPos| !matches!(baseline, Baseline::Target(own) if own == **target);
         let candidates = targets
             .iter()
             .filter(is_candidate)
             .filter_map(|&target| Candidate::new(target, clusters, &baseline))
             .collect();
-        let count = |&target: &u32| (target, vec![Count::default(); repeats.len()]);
+        let count = |&target: &TargetPos| (target, vec![Count::default(); repeats.len()]);
         Self {
             rule,
             counts: targets.iter().map(count).collect(),
@@ -140,13 +144,13 @@ impl EarlyStop {
     }
 
     /// The cases in the order in which they are to be asked.
-    pub fn order(&self) -> &[u32] {
+    pub fn order(&self) -> &[CasePos] {
         &self.order
     }
 
     /// A trial ended: it passed, failed, or could not be measured (`None`).
-    pub fn ended(&mut self, target: u32, case: u32, passed: Option<bool>) {
-        if let Some(count) = self.counts.get_mut(&target).and_then(|counts| counts.get_mut(case as usize)) {
+    pub fn ended(&mut self, target: TargetPos, case: CasePos, passed: Option<bool>) {
+        if let Some(count) = self.counts.get_mut(&target).and_then(|counts| counts.get_mut(case.index())) {
             count.ended += 1;
             count.measured += u32::from(passed.is_some());
             count.passes += u32::from(passed == Some(true));
@@ -178,7 +182,7 @@ impl EarlyStop {
                         None => return,
                     },
                     Baseline::Past(means) => {
-                        let mean = means.get(&candidate.target).and_then(|means| means[case as usize]);
+                        let mean = means.get(&candidate.target).and_then(|means| means[case.index()]);
                         let mean = mean.expect("cases without a baseline are in no cluster");
                         (mean, mean)
                     }
@@ -192,9 +196,9 @@ impl EarlyStop {
     }
 
     /// The least and the most that a case's mean can be; `None` while repeats of it are out.
-    fn bounds(&self, target: u32, case: u32) -> Option<(f64, f64)> {
-        let count = self.counts.get(&target)?[case as usize];
-        let planned = self.repeats[case as usize];
+    fn bounds(&self, target: TargetPos, case: CasePos) -> Option<(f64, f64)> {
+        let count = self.counts.get(&target)?[case.index()];
+        let planned = self.repeats[case.index()];
         if count.ended < planned {
             return None;
         }
@@ -207,16 +211,16 @@ impl EarlyStop {
 
 impl Candidate {
     /// `None` when no case can be compared.
-    fn new(target: u32, clusters: &[Vec<u32>], baseline: &Baseline) -> Option<Self> {
-        let comparable = |case: &u32| match baseline {
+    fn new(target: TargetPos, clusters: &[Vec<CasePos>], baseline: &Baseline) -> Option<Self> {
+        let comparable = |case: &CasePos| match baseline {
             Baseline::Target(_) => true,
             Baseline::Past(means) => {
-                means.get(&target).is_some_and(|means| means.get(*case as usize).copied().flatten().is_some())
+                means.get(&target).is_some_and(|means| means.get(case.index()).copied().flatten().is_some())
             }
         };
-        let clusters: Vec<Vec<u32>> = clusters
+        let clusters: Vec<Vec<CasePos>> = clusters
             .iter()
-            .map(|cluster| cluster.iter().copied().filter(comparable).collect::<Vec<u32>>())
+            .map(|cluster| cluster.iter().copied().filter(comparable).collect::<Vec<CasePos>>())
             .filter(|cluster| !cluster.is_empty())
             .collect();
         let frame = ClusterFrame {
@@ -266,7 +270,13 @@ mod tests {
     fn play(broke: f64, fixed: f64, cases: u32, seed: u64, rule: Rule) -> (Option<Decision>, f64) {
         let names: Vec<String> = (0..cases).map(|case| case.to_string()).collect();
         let clusters = shuffled_clusters(names.iter().map(String::as_str), seed);
-        let mut stop = EarlyStop::new(&clusters, vec![1; cases as usize], &[0, 1], Baseline::Target(0), rule);
+        let mut stop = EarlyStop::new(
+            &clusters,
+            vec![1; cases as usize],
+            &[TargetPos(0), TargetPos(1)],
+            Baseline::Target(TargetPos(0)),
+            rule,
+        );
         let mut rng = SplitMix64::new(seed);
         let order = stop.order().to_vec();
         for (asked, case) in (1_u32..).zip(order) {
@@ -276,8 +286,8 @@ mod tests {
                 _ if luck < broke + fixed => (false, true),
                 _ => (true, true),
             };
-            stop.ended(0, case, Some(baseline));
-            stop.ended(1, case, Some(candidate));
+            stop.ended(TargetPos(0), case, Some(baseline));
+            stop.ended(TargetPos(1), case, Some(candidate));
             if let Some(decisions) = stop.decided() {
                 return (Some(decisions[0]), f64::from(asked) / f64::from(cases));
             }
@@ -306,15 +316,15 @@ mod tests {
 
     #[test]
     fn results_wait_for_the_prefix_of_the_order() {
-        let clusters = vec![vec![2], vec![0, 1]];
+        let clusters = vec![vec![CasePos(2)], vec![CasePos(0), CasePos(1)]];
         let rule = Rule { margin: 0.1, either_way: false };
-        let past = HashMap::from([(0, vec![Some(1.0), Some(1.0), Some(1.0)])]);
-        let mut stop = EarlyStop::new(&clusters, vec![1, 1, 2], &[0], Baseline::Past(past), rule);
-        stop.ended(0, 0, Some(true));
-        stop.ended(0, 1, Some(true));
-        stop.ended(0, 2, Some(true));
+        let past = HashMap::from([(TargetPos(0), vec![Some(1.0), Some(1.0), Some(1.0)])]);
+        let mut stop = EarlyStop::new(&clusters, vec![1, 1, 2], &[TargetPos(0)], Baseline::Past(past), rule);
+        stop.ended(TargetPos(0), CasePos(0), Some(true));
+        stop.ended(TargetPos(0), CasePos(1), Some(true));
+        stop.ended(TargetPos(0), CasePos(2), Some(true));
         assert_eq!(stop.candidates[0].next, 0);
-        stop.ended(0, 2, None);
+        stop.ended(TargetPos(0), CasePos(2), None);
         assert_eq!(stop.candidates[0].next, 2);
         assert_eq!(stop.decided(), None);
     }

@@ -2,15 +2,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use crate::domain::{CasePos, Repeat, TargetPos};
+
 /// One trial to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedTrial {
     /// The target's position.
-    pub target: u32,
+    pub target: TargetPos,
     /// The case's position.
-    pub case: u32,
+    pub case: CasePos,
     /// The repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The number that its next attempt bears.
     pub first_attempt: u32,
 }
@@ -31,7 +33,7 @@ pub struct TrialPlan {
     /// Trials that this session leaves to a later one; they have a bit of `done`, too.
     later: u64,
     /// The attempts already made for trials that are to be asked again.
-    attempts: HashMap<(u32, u32, u32), u32>,
+    attempts: HashMap<(TargetPos, CasePos, Repeat), u32>,
 }
 
 impl TrialPlan {
@@ -63,13 +65,13 @@ impl TrialPlan {
     }
 
     /// Marks a trial as done: it is not asked (again).
-    pub fn mark_done(&mut self, target: u32, case: u32, repeat: u32) {
+    pub fn mark_done(&mut self, target: TargetPos, case: CasePos, repeat: Repeat) {
         let (word, bit) = self.place(target, case, repeat);
         self.done[word] |= 1 << bit;
     }
 
     /// Leaves a trial that is not done to a later session: it is not asked, and stays pending.
-    pub fn leave_for_later(&mut self, target: u32, case: u32, repeat: u32) {
+    pub fn leave_for_later(&mut self, target: TargetPos, case: CasePos, repeat: Repeat) {
         if !self.is_done(target, case, repeat) {
             self.mark_done(target, case, repeat);
             self.later += 1;
@@ -82,7 +84,7 @@ impl TrialPlan {
     }
 
     /// Notes that `made` attempts were made for a trial that is to be asked again.
-    pub fn note_attempts(&mut self, target: u32, case: u32, repeat: u32, made: u32) {
+    pub fn note_attempts(&mut self, target: TargetPos, case: CasePos, repeat: Repeat, made: u32) {
         self.attempts.insert((target, case, repeat), made);
     }
 
@@ -97,20 +99,20 @@ impl TrialPlan {
     }
 
     /// Trials of `targets` that are not done.
-    pub fn pending_of(&self, targets: &[u32]) -> u64 {
+    pub fn pending_of(&self, targets: &[TargetPos]) -> u64 {
         let mut cursor = Cursor::new(targets.to_vec());
         std::iter::from_fn(|| cursor.next(self)).fold(0, |count, _| count + 1)
     }
 
     /// Whether a trial is not asked (again).
-    pub fn is_done(&self, target: u32, case: u32, repeat: u32) -> bool {
+    pub fn is_done(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> bool {
         let (word, bit) = self.place(target, case, repeat);
         self.done[word] & (1 << bit) != 0
     }
 
-    fn place(&self, target: u32, case: u32, repeat: u32) -> (usize, u64) {
-        let within = self.offsets[case as usize] + u64::from(repeat - 1);
-        let position = u64::from(target) * self.per_target + within;
+    fn place(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> (usize, u64) {
+        let within = self.offsets[case.index()] + u64::from(repeat.0 - 1);
+        let position = u64::from(target.0) * self.per_target + within;
         (usize::try_from(position / 64).expect("the plan fits into memory"), position % 64)
     }
 }
@@ -119,25 +121,25 @@ impl TrialPlan {
 /// time, so that an interrupted run is a smaller sound run.
 #[derive(Debug)]
 pub struct Cursor {
-    targets: Vec<u32>,
-    repeat: u32,
-    case: u32,
+    targets: Vec<TargetPos>,
+    repeat: Repeat,
+    case: CasePos,
     /// Position within `targets`.
     at: usize,
     /// Another order of the cases, each with all its repeats before the next.
-    order: Option<Arc<[u32]>>,
+    order: Option<Arc<[CasePos]>>,
     /// Position within `order`.
     place: usize,
 }
 
 impl Cursor {
     /// A walk over the trials of `targets`, from the start.
-    pub fn new(targets: Vec<u32>) -> Self {
-        Self { targets, repeat: 1, case: 0, at: 0, order: None, place: 0 }
+    pub fn new(targets: Vec<TargetPos>) -> Self {
+        Self { targets, repeat: Repeat::FIRST, case: CasePos(0), at: 0, order: None, place: 0 }
     }
 
     /// A walk that asks the cases in `order`, each with all its repeats before the next.
-    pub fn in_order(targets: Vec<u32>, order: Arc<[u32]>) -> Self {
+    pub fn in_order(targets: Vec<TargetPos>, order: Arc<[CasePos]>) -> Self {
         Self { order: Some(order), ..Self::new(targets) }
     }
 
@@ -146,9 +148,9 @@ impl Cursor {
         if let Some(order) = self.order.clone() {
             return self.next_of(&order, plan);
         }
-        while self.repeat <= plan.deepest && !self.targets.is_empty() {
+        while self.repeat.0 <= plan.deepest && !self.targets.is_empty() {
             let (repeat, case, target) = (self.repeat, self.case, self.targets[self.at]);
-            let planned = plan.repeats[case as usize] >= repeat;
+            let planned = plan.repeats[case.index()] >= repeat.0;
             self.step(plan);
             if planned && !plan.is_done(target, case, repeat) {
                 let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
@@ -158,15 +160,15 @@ impl Cursor {
         None
     }
 
-    fn next_of(&mut self, order: &[u32], plan: &TrialPlan) -> Option<PlannedTrial> {
+    fn next_of(&mut self, order: &[CasePos], plan: &TrialPlan) -> Option<PlannedTrial> {
         while let Some(&case) = order.get(self.place).filter(|_| !self.targets.is_empty()) {
             let (repeat, target) = (self.repeat, self.targets[self.at]);
             self.at += 1;
             if self.at == self.targets.len() {
-                (self.at, self.repeat) = (0, self.repeat + 1);
+                (self.at, self.repeat) = (0, Repeat(self.repeat.0 + 1));
             }
-            if self.repeat > plan.repeats[case as usize] {
-                (self.repeat, self.place) = (1, self.place + 1);
+            if self.repeat.0 > plan.repeats[case.index()] {
+                (self.repeat, self.place) = (Repeat::FIRST, self.place + 1);
             }
             if !plan.is_done(target, case, repeat) {
                 let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
@@ -180,11 +182,11 @@ impl Cursor {
         self.at += 1;
         if self.at == self.targets.len() {
             self.at = 0;
-            self.case += 1;
+            self.case.0 += 1;
         }
-        if self.case as usize == plan.repeats.len() {
-            self.case = 0;
-            self.repeat += 1;
+        if self.case.index() == plan.repeats.len() {
+            self.case = CasePos(0);
+            self.repeat.0 += 1;
         }
     }
 }
@@ -193,10 +195,14 @@ impl Cursor {
 mod tests {
     use super::*;
 
+    fn positions(targets: &[u32]) -> Vec<TargetPos> {
+        targets.iter().copied().map(TargetPos).collect()
+    }
+
     fn walk(plan: &TrialPlan, targets: &[u32]) -> Vec<(u32, u32, u32)> {
-        let mut cursor = Cursor::new(targets.to_vec());
+        let mut cursor = Cursor::new(positions(targets));
         std::iter::from_fn(|| cursor.next(plan))
-            .map(|trial| (trial.target, trial.case, trial.repeat))
+            .map(|trial| (trial.target.0, trial.case.0, trial.repeat.0))
             .collect()
     }
 
@@ -211,9 +217,9 @@ mod tests {
     #[test]
     fn another_order_asks_each_case_with_all_its_repeats() {
         let plan = TrialPlan::new(2, vec![2, 1]);
-        let mut cursor = Cursor::in_order(vec![0, 1], Arc::from([1, 0]));
+        let mut cursor = Cursor::in_order(positions(&[0, 1]), Arc::from([CasePos(1), CasePos(0)]));
         let walked: Vec<_> = std::iter::from_fn(|| cursor.next(&plan))
-            .map(|trial| (trial.target, trial.case, trial.repeat))
+            .map(|trial| (trial.target.0, trial.case.0, trial.repeat.0))
             .collect();
         assert_eq!(walked, [(0, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2)]);
     }
@@ -221,13 +227,13 @@ mod tests {
     #[test]
     fn what_is_done_is_not_asked_again() {
         let mut plan = TrialPlan::new(2, vec![2, 1]);
-        plan.mark_done(0, 0, 1);
-        plan.mark_done(1, 1, 1);
-        plan.note_attempts(0, 0, 2, 3);
+        plan.mark_done(TargetPos(0), CasePos(0), Repeat(1));
+        plan.mark_done(TargetPos(1), CasePos(1), Repeat(1));
+        plan.note_attempts(TargetPos(0), CasePos(0), Repeat(2), 3);
         assert_eq!(walk(&plan, &[0]), [(0, 1, 1), (0, 0, 2)]);
         assert_eq!(plan.pending(), 4);
-        assert_eq!(plan.pending_of(&[0]), 2);
-        let mut cursor = Cursor::new(vec![0]);
+        assert_eq!(plan.pending_of(&positions(&[0])), 2);
+        let mut cursor = Cursor::new(positions(&[0]));
         cursor.next(&plan);
         assert_eq!(cursor.next(&plan).map(|trial| trial.first_attempt), Some(4));
     }
@@ -235,9 +241,9 @@ mod tests {
     #[test]
     fn what_is_left_for_later_is_pending_and_not_asked() {
         let mut plan = TrialPlan::new(1, vec![2, 1]);
-        plan.leave_for_later(0, 1, 1);
-        plan.leave_for_later(0, 1, 1);
-        plan.mark_done(0, 0, 1);
+        plan.leave_for_later(TargetPos(0), CasePos(1), Repeat(1));
+        plan.leave_for_later(TargetPos(0), CasePos(1), Repeat(1));
+        plan.mark_done(TargetPos(0), CasePos(0), Repeat(1));
         assert_eq!(walk(&plan, &[0]), [(0, 0, 2)]);
         assert_eq!((plan.pending(), plan.left_for_later()), (2, 1));
     }

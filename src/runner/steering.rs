@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Weak, time::Duration};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
-    domain::{ProviderName, QueueControl},
+    domain::{ProviderName, QueueControl, RunRow},
     providers::Provider,
     queue::ProviderQueue,
     store::Store,
@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// queues are gone.
 pub async fn follow_controls(
     store: Store,
-    run: i64,
+    run: RunRow,
     queues: Vec<(ProviderName, Weak<ProviderQueue<Provider>>)>,
 ) {
     let mut known: BTreeMap<ProviderName, QueueControl> = BTreeMap::new();

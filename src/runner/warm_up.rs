@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use tokio::time::{Duration, Instant};
 
 use super::plan::PlannedTrial;
-use crate::domain::Fingerprint;
+use crate::domain::{Fingerprint, TargetPos};
 
 /// At most this many trials of one account are held. When as many are, no further ones are looked at
 /// until a leader's answer begins: memory is bounded, and a prefix that only comes after thousands of
@@ -25,7 +25,7 @@ const MAX_PREFIXES: usize = 8_192;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     /// The target's position.
-    pub target: u32,
+    pub target: TargetPos,
     /// The cached part itself.
     pub part: Fingerprint,
 }
@@ -111,7 +111,7 @@ impl WarmUp {
     }
 
     /// A target has stopped: its trials stay pending.
-    pub fn forget_target(&mut self, target: u32) {
+    pub fn forget_target(&mut self, target: TargetPos) {
         let held = &mut self.held;
         self.prefixes.retain(|prefix, state| {
             let stays = prefix.target != target;
@@ -150,19 +150,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::{CasePos, Repeat};
 
     const LIFETIME: Duration = Duration::from_secs(300);
 
     fn trial(case: u32) -> PlannedTrial {
-        PlannedTrial { target: 0, case, repeat: 1, first_attempt: 1 }
+        PlannedTrial { target: TargetPos(0), case: CasePos(case), repeat: Repeat::FIRST, first_attempt: 1 }
     }
 
     fn prefix(name: &str) -> Prefix {
-        Prefix { target: 0, part: Fingerprint::of(name.as_bytes()) }
+        Prefix { target: TargetPos(0), part: Fingerprint::of(name.as_bytes()) }
     }
 
     fn all_released(warm_up: &mut WarmUp) -> Vec<u32> {
-        std::iter::from_fn(|| warm_up.released()).map(|trial| trial.case).collect()
+        std::iter::from_fn(|| warm_up.released()).map(|trial| trial.case.0).collect()
     }
 
     #[test]
@@ -237,16 +238,16 @@ mod tests {
     #[test]
     fn a_target_that_stopped_holds_nothing() {
         let (mut warm_up, now) = (WarmUp::default(), Instant::now());
-        let other = Prefix { target: 1, ..prefix("a") };
+        let other = Prefix { target: TargetPos(1), ..prefix("a") };
         for case in 0..3 {
             warm_up.ask(prefix("a"), trial(case), LIFETIME, now);
-            warm_up.ask(other, PlannedTrial { target: 1, ..trial(case) }, LIFETIME, now);
+            warm_up.ask(other, PlannedTrial { target: TargetPos(1), ..trial(case) }, LIFETIME, now);
         }
-        warm_up.forget_target(0);
+        warm_up.forget_target(TargetPos(0));
         assert!(warm_up.holds_any());
         warm_up.warmed(other);
         assert!(!warm_up.holds_any());
-        warm_up.forget_target(1);
+        warm_up.forget_target(TargetPos(1));
         assert_eq!(warm_up.released(), None);
     }
 
@@ -275,7 +276,7 @@ mod tests {
             let mut done = 0;
             loop {
                 while let Some(next) = warm_up.released().or_else(|| waiting.pop_front()) {
-                    let prefix = prefix(&prefixes[next.case as usize].to_string());
+                    let prefix = prefix(&prefixes[next.case.index()].to_string());
                     match warm_up.ask(prefix, next, LIFETIME, now) {
                         Entry::Held => {}
                         Entry::Lead => {

@@ -7,15 +7,17 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{RetrievalScore, Retrieved, TrialKey, TrialRecord, Verdict};
+use crate::domain::{
+    CasePos, Repeat, RetrievalScore, Retrieved, RunRow, TargetPos, TrialKey, TrialRecord, Verdict,
+};
 
 /// What one trial's retrieval was worth, beside what became of its answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RetrievalRow {
     /// The case's position.
-    pub case: u32,
+    pub case: CasePos,
     /// The repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// What the graders said of the answer; `None`: it is not graded.
     pub verdict: Option<Verdict>,
     /// What the retrieval was worth; `None`: the case labels no source, so nothing can be said.
@@ -82,8 +84,8 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_retrieval<E: From<StoreError>>(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(RetrievalRow) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read what retrievals were worth");
@@ -148,12 +150,12 @@ mod tests {
         assert_eq!(store.retrieved(second).unwrap(), Some(vec![]), "nothing found is not nothing told");
         let mut rows = vec![];
         store
-            .for_each_retrieval::<StoreError>(run.id, 0, |row| {
+            .for_each_retrieval::<StoreError>(run.id, TargetPos(0), |row| {
                 rows.push((row.case, row.score));
                 Ok(())
             })
             .unwrap();
-        assert_eq!(rows, [(0, Some(worth)), (1, None)]);
+        assert_eq!(rows, [(CasePos(0), Some(worth)), (CasePos(1), None)]);
         let docs: String = store
             .connection
             .query_row("SELECT group_concat(rank || doc || score) FROM retrieved_view", [], |row| row.get(0))

@@ -7,15 +7,15 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{CaseId, UnixMillis};
+use crate::domain::{CaseId, RunRow, TargetPos, UnixMillis};
 
 /// Which two sides, the baseline first: each a run's row and a target's position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConfirmationSides {
     /// The baseline.
-    pub a: (i64, u32),
+    pub a: (RunRow, TargetPos),
     /// The candidate.
-    pub b: (i64, u32),
+    pub b: (RunRow, TargetPos),
 }
 
 /// What fresh answers said of one flipped case.
@@ -41,7 +41,7 @@ pub struct ConfirmedCase {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirmation {
     /// The runs with the fresh answers, the baseline's first.
-    pub fresh_runs: [i64; 2],
+    pub fresh_runs: [RunRow; 2],
     /// Each case.
     pub cases: Vec<ConfirmedCase>,
 }
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_confirmation_comes_back_and_a_later_one_takes_its_place() {
         let (mut store, run) = store_with(2, 1);
-        let sides = ConfirmationSides { a: (run.id, 0), b: (run.id, 1) };
+        let sides = ConfirmationSides { a: (run.id, TargetPos(0)), b: (run.id, TargetPos(1)) };
         assert_eq!(store.confirmation(sides).unwrap(), None);
         let case = |id: &str, confirmed: &str| ConfirmedCase {
             case: id.into(),

@@ -9,7 +9,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{LiveLimits, ProviderName, QueueControl, UnixMillis};
+use crate::domain::{LiveLimits, ProviderName, QueueControl, RunRow, UnixMillis};
 
 const COLUMNS: &str =
     "paused, max_in_flight, requests_per_minute, input_tokens_per_minute, output_tokens_per_minute";
@@ -21,7 +21,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn steer(
         &mut self,
-        run: i64,
+        run: RunRow,
         providers: &[ProviderName],
         change: impl Fn(QueueControl) -> QueueControl,
     ) -> Result<BTreeMap<ProviderName, QueueControl>, StoreError> {
@@ -70,7 +70,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn controls(&self, run: i64) -> Result<BTreeMap<ProviderName, QueueControl>, StoreError> {
+    pub fn controls(&self, run: RunRow) -> Result<BTreeMap<ProviderName, QueueControl>, StoreError> {
         self.connection
             .prepare_cached(&format!("SELECT provider, {COLUMNS} FROM run_control WHERE run = ?"))
             .and_then(|mut statement| {
@@ -88,7 +88,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn clear_controls(&self, run: i64) -> Result<(), StoreError> {
+    pub fn clear_controls(&self, run: RunRow) -> Result<(), StoreError> {
         self.connection
             .execute("DELETE FROM run_control WHERE run = ?", [run])
             .map(drop)

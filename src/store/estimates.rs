@@ -8,14 +8,14 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::UnixMillis;
+use crate::domain::{RunRow, UnixMillis};
 
 impl Store {
     /// Keeps the estimate of a run; the first one stays.
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn add_estimate(&self, run: i64, content: &Value) -> Result<(), StoreError> {
+    pub fn add_estimate(&self, run: RunRow, content: &Value) -> Result<(), StoreError> {
         self.connection
             .execute(
                 "INSERT OR IGNORE INTO estimate (run, made_at, content) VALUES (?, ?, ?)",
@@ -29,7 +29,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn estimate_of(&self, run: i64) -> Result<Option<Value>, StoreError> {
+    pub fn estimate_of(&self, run: RunRow) -> Result<Option<Value>, StoreError> {
         self.connection
             .prepare_cached("SELECT content FROM estimate WHERE run = ?")
             .and_then(|mut statement| statement.query_row([run], |row| Columns::of(row).json()).optional())

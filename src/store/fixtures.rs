@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::{CreatedRun, NewGrader, NewRun, NewTarget, Store, StoreError, Write};
 use crate::domain::{
-    AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, Cost, ErrorClass, Examples, Failure, FailureKind,
-    Fingerprint, GraderSpec, Input, Metered, Outcome, PassIf, Score, TrialKey, TrialRecord, UnixMillis,
-    Usage, Verdict,
+    AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, CasePos, Cost, ErrorClass, Examples, Failure,
+    FailureKind, Fingerprint, GraderSpec, Input, Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos,
+    TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
 };
 
 pub(super) fn case(id: &str) -> Case {
@@ -76,8 +76,8 @@ pub(super) fn store_with(cases: usize, repeats: u32) -> (Store, CreatedRun) {
     (store, run)
 }
 
-pub(super) fn key(run: i64, target: u32, case: u32, repeat: u32) -> TrialKey {
-    TrialKey { run, target, case, repeat }
+pub(super) fn key(run: RunRow, target: u32, case: u32, repeat: u32) -> TrialKey {
+    TrialKey { run, target: TargetPos(target), case: CasePos(case), repeat: Repeat(repeat) }
 }
 
 pub(super) fn answered(key: TrialKey, answer: &str) -> TrialRecord {

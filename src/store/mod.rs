@@ -17,6 +17,7 @@ mod files;
 mod frozen;
 mod life;
 mod open;
+mod positions;
 mod prices;
 mod queue_log;
 mod read;
@@ -41,8 +42,8 @@ pub use self::{
     life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
-        AttemptTotals, ExportedTrial, GraderRow, Returned, RunCase, RunDetail, RunRow, ScoreRow, StoredTrial,
-        TrialRow,
+        AttemptTotals, ExportedTrial, GraderRow, ListedRun, Returned, RunCase, RunDetail, ScoreRow,
+        StoredTrial, TrialRow,
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},

@@ -9,7 +9,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Cost, Price, Rates, Tier};
+use crate::domain::{Cost, Price, Rates, RunRow, Tier};
 
 /// A tier as JSON, in picodollars a token.
 #[derive(Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl From<StoredTier> for Tier {
 }
 
 /// Stores price rows with a run; a row that is there already stays.
-pub(super) fn insert(connection: &Connection, run: i64, prices: &[Price]) -> Result<(), StoreError> {
+pub(super) fn insert(connection: &Connection, run: RunRow, prices: &[Price]) -> Result<(), StoreError> {
     for price in prices {
         let tiers: Vec<StoredTier> = price.tiers.iter().map(StoredTier::from).collect();
         let tiers = json("a price's tiers", &tiers)?;
@@ -92,7 +92,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    pub fn add_prices(&self, run: i64, prices: &[Price]) -> Result<(), StoreError> {
+    pub fn add_prices(&self, run: RunRow, prices: &[Price]) -> Result<(), StoreError> {
         insert(&self.connection, run, prices)
     }
 
@@ -100,7 +100,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn prices(&self, run: i64) -> Result<Vec<Price>, StoreError> {
+    pub fn prices(&self, run: RunRow) -> Result<Vec<Price>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT model, effective_from, source, input_picodollars, output_picodollars,

@@ -7,10 +7,14 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::QueueRecord;
+use crate::domain::{QueueRecord, RunRow};
 
 /// Writes the records of one session, which gets the run's next number.
-pub(super) fn insert(connection: &Connection, run: i64, records: &[QueueRecord]) -> Result<(), StoreError> {
+pub(super) fn insert(
+    connection: &Connection,
+    run: RunRow,
+    records: &[QueueRecord],
+) -> Result<(), StoreError> {
     let failed = failed_to("store how the queues ran");
     let session: i64 = connection
         .query_row("SELECT coalesce(max(session), 0) + 1 FROM queue_log WHERE run = ?", [run], |row| {
@@ -34,7 +38,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn queue_records(&self, run: i64) -> Result<Vec<QueueRecord>, StoreError> {
+    pub fn queue_records(&self, run: RunRow) -> Result<Vec<QueueRecord>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT record FROM queue_log WHERE run = ?1

@@ -8,7 +8,7 @@ use super::{
     open::Store,
     write::answers::NOT_KEPT,
 };
-use crate::domain::{ErrorClass, Failure, Outcome, TrialKey};
+use crate::domain::{CasePos, ErrorClass, Failure, Outcome, RunRow, TargetPos, TrialKey};
 
 /// A stored trial, as lean as a resume needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_done<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(DoneTrial) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read which trials are done");
@@ -89,7 +89,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attempts_of_pending(&self, run: i64) -> Result<Vec<(TrialKey, u32)>, StoreError> {
+    pub fn attempts_of_pending(&self, run: RunRow) -> Result<Vec<(TrialKey, u32)>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT a.run, a.target, a.case_position, a.repeat, max(a.number) FROM attempt a
@@ -114,7 +114,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn unpriced_attempts(&self, run: i64) -> Result<Vec<(u32, u32, u64)>, StoreError> {
+    pub fn unpriced_attempts(&self, run: RunRow) -> Result<Vec<(TargetPos, CasePos, u64)>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT target, case_position, count(*) FROM (
@@ -141,7 +141,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_failed<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(FailedTrial) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read the failed trials");
@@ -183,7 +183,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_to_grade<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         which: ToGrade,
         mut each: impl FnMut(TrialKey, Outcome, &str) -> Result<(), E>,
     ) -> Result<(), E> {

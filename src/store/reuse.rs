@@ -8,7 +8,7 @@ use super::{
     open::Store,
     read::trials::{self, StoredTrial},
 };
-use crate::domain::{Cost, TrialKey};
+use crate::domain::{Cost, RunRow, TargetPos, TrialKey};
 
 /// What identifies a request: a hash over everything that is sent, and its repeat.
 pub type RequestHash = [u8; 32];
@@ -64,7 +64,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn find_answer(&self, run: i64, hash: &RequestHash) -> Result<Option<Reusable>, StoreError> {
+    pub fn find_answer(&self, run: RunRow, hash: &RequestHash) -> Result<Option<Reusable>, StoreError> {
         let query = format!(
             "SELECT {} FROM trial t LEFT JOIN answer a ON a.id = t.answer
              WHERE t.request_hash = ? AND t.run < ? AND t.source = 'live'
@@ -86,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn reused(&self, run: i64, target: u32) -> Result<ReusedTotals, StoreError> {
+    pub fn reused(&self, run: RunRow, target: TargetPos) -> Result<ReusedTotals, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT count(*), coalesce(sum(original_cost_picodollars), 0),
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn an_answer_is_found_by_later_runs_only_and_a_copy_names_its_original() {
         let mut store = Store::in_memory().unwrap();
-        let runs: Vec<i64> = (0..3).map(|_| create(&mut store, &[case("a")], 1).unwrap().id).collect();
+        let runs: Vec<RunRow> = (0..3).map(|_| create(&mut store, &[case("a")], 1).unwrap().id).collect();
         let hash = [7; 32];
         let first = answered(key(runs[0], 0, 0, 1), "yes");
         Inserts::prepare(&store.connection).unwrap().trial(&first).unwrap();
@@ -140,7 +140,7 @@ mod tests {
         };
         Inserts::prepare(&store.connection).unwrap().trial(&copy).unwrap();
         note(&store.connection, copy.key, hash, Some(&found)).unwrap();
-        let totals = store.reused(runs[1], 0).unwrap();
+        let totals = store.reused(runs[1], TargetPos(0)).unwrap();
         assert_eq!((totals.trials, totals.original_cost), (1, first.cost.unwrap()));
         assert_eq!(store.find_answer(runs[2], &hash).unwrap().unwrap().trial.record.key.run, runs[0]);
     }

@@ -14,13 +14,13 @@ use super::{
     fixtures::{answered, attempt, case, graded, key, trial},
     write::writer::Write,
 };
-use crate::domain::{AnswerKeeping, AttemptEnd, Case, Fingerprint, Shard, Verdict};
+use crate::domain::{AnswerKeeping, AttemptEnd, Case, CasePos, Fingerprint, RunRow, Shard, Verdict};
 
 /// Puts a run of `cases` times `repeats` trials into the store at `path`.
 fn fill(path: &std::path::Path, cases: &[Case], repeats: u32, shard: Option<Shard>) {
     let mut store = Store::open(path).unwrap();
-    let places: Vec<u32> =
-        (0..).zip(cases).filter(|(_, case)| holds(shard, case)).map(|(at, _)| at).collect();
+    let places: Vec<CasePos> =
+        (0..).map(CasePos).zip(cases).filter(|(_, case)| holds(shard, case)).map(|(at, _)| at).collect();
     let target = NewTarget {
         name: "t".into(),
         provider: "p".into(),
@@ -108,7 +108,7 @@ fn one_run_of_30_of_100_000_trials_goes_in_less_than_5_s_and_no_reader_waits() {
     let (took, slowest) = thread::scope(|scope| {
         let deleting = scope.spawn(|| {
             let began = Instant::now();
-            store.delete_run(15).unwrap();
+            store.delete_run(RunRow(15)).unwrap();
             began.elapsed()
         });
         let reader = Connection::open(&path).unwrap();

@@ -12,15 +12,15 @@ use super::{
     write::writer::Write,
 };
 use crate::domain::{
-    AttemptEnd, Case, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, Score, TrialKey,
-    TrialRecord, Usage, Verdict,
+    AttemptEnd, Case, CasePos, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, RunRow,
+    Score, TargetPos, TrialKey, TrialRecord, Usage, Verdict,
 };
 
 /// A store in a folder of its own with one run of the cases `c0`, `c1`, ...
 struct File {
     _folder: TempDir,
     path: PathBuf,
-    run: i64,
+    run: RunRow,
 }
 
 impl File {
@@ -142,9 +142,9 @@ fn a_resume_sees_what_is_done_failed_pending_and_ungraded() {
     assert_eq!(
         done,
         [
-            (0, Outcome::Answered, None, true),
-            (1, Outcome::Answered, None, false),
-            (2, Outcome::Failed, Some(ErrorClass::ThisTrial), false),
+            (CasePos(0), Outcome::Answered, None, true),
+            (CasePos(1), Outcome::Answered, None, false),
+            (CasePos(2), Outcome::Failed, Some(ErrorClass::ThisTrial), false),
         ]
     );
     assert_eq!(store.attempts_of_pending(run).unwrap(), [(key(run, 0, 3, 1), 1)]);
@@ -159,8 +159,8 @@ fn a_resume_sees_what_is_done_failed_pending_and_ungraded() {
         found
     };
     // An empty answer is an answer.
-    assert_eq!(to_grade(ToGrade::Ungraded), [(1, String::new())]);
-    assert_eq!(to_grade(ToGrade::All), [(0, "graded".to_owned()), (1, String::new())]);
+    assert_eq!(to_grade(ToGrade::Ungraded), [(CasePos(1), String::new())]);
+    assert_eq!(to_grade(ToGrade::All), [(CasePos(0), "graded".to_owned()), (CasePos(1), String::new())]);
     let mut failures = vec![];
     store
         .for_each_failed(run, |trial| {
@@ -366,12 +366,12 @@ fn a_scorecard_reads_unknown_as_unknown_and_zero_as_zero() {
     writer.finish().unwrap();
     let mut found = BTreeMap::new();
     file.read()
-        .for_each_trial_row(file.run, 0, |row| {
+        .for_each_trial_row(file.run, TargetPos(0), |row| {
             found.insert(row.case, (row.cost, row.usage, row.latency_ms));
         })
         .unwrap();
-    assert_eq!(found[&0], (free.cost, free.metered.usage, free.latency_ms));
-    assert_eq!(found[&1], (None, None, None));
+    assert_eq!(found[&CasePos(0)], (free.cost, free.metered.usage, free.latency_ms));
+    assert_eq!(found[&CasePos(1)], (None, None, None));
     assert_eq!(file.number("SELECT count(cost_usd) FROM trial_view"), 1);
 }
 

@@ -16,7 +16,6 @@ use super::{
     document::{Document, beside},
     gates,
     prices::{self, PriceTable},
-    provider_kind::ProviderKind,
     settings::{Settings, default_retrieval_k},
     stop::StopSettings,
     written::WrittenExperiment,
@@ -233,7 +232,7 @@ impl Reading<'_> {
                     ),
                     format!("add a `[[price]]` row for `{}`, or run without a budget", target.model),
                 );
-            } else if target.parameters.max_tokens.is_none() && provider.kind == ProviderKind::Openai {
+            } else if target.parameters.max_tokens.is_none() && provider.kind.is_unlimited() {
                 self.hinted(
                     &format!("target[{at}]"),
                     format!(

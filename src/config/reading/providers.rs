@@ -3,10 +3,10 @@
 use super::Reading;
 use crate::{
     config::{
-        provider_kind::ProviderKind,
         settings::ProviderSettings,
         written::{WrittenExperiment, WrittenProvider},
     },
+    providers::{Facts, Kind},
     queue::QueueSettings,
 };
 
@@ -24,7 +24,7 @@ impl Reading<'_> {
         for target in &written.target {
             if let Some(name) = target.provider.as_deref()
                 && !names.contains(&name)
-                && (written.provider.contains_key(name) || ProviderKind::from_name(name).is_some())
+                && (written.provider.contains_key(name) || Kind::from_name(name).is_some())
             {
                 names.push(name);
             }
@@ -36,7 +36,7 @@ impl Reading<'_> {
 
     fn provider(&mut self, name: &str, written: &WrittenProvider) -> Option<ProviderSettings> {
         let place = format!("provider.{name}");
-        let Some(kind) = written.kind.or_else(|| ProviderKind::from_name(name)) else {
+        let Some(kind) = written.kind.or_else(|| Kind::from_name(name)) else {
             self.hinted(&place, "no `kind` is named", "add a line such as `kind = \"openai\"`");
             return None;
         };
@@ -49,11 +49,11 @@ impl Reading<'_> {
         let mut queue = self.queue(&place, written);
         let application = self.application(&place, written, kind, &mut queue);
         let mut base_url =
-            written.base_url.clone().or_else(|| kind.default_base_url().map(ToOwned::to_owned));
+            written.base_url.clone().or_else(|| kind.facts().map(|facts| facts.base_url.to_owned()));
         if let Some(url) = &base_url {
             self.check_base_url(&place, url);
         }
-        if kind == ProviderKind::Http {
+        if kind.is_endpoint() {
             base_url = written.url.clone();
         }
         Some(ProviderSettings {
@@ -108,9 +108,9 @@ impl Reading<'_> {
     }
 
     /// A server elsewhere than the dialect's own needs a key only where the experiment says so.
-    fn key_variable(&self, written: &WrittenProvider, kind: ProviderKind) -> Option<String> {
-        let own_address = written.base_url.is_some() && kind == ProviderKind::Openai;
-        let default = if own_address { None } else { kind.default_key_variable() };
-        written.api_key_env.clone().or_else(|| default.map(ToOwned::to_owned)).filter(|name| !name.is_empty())
+    fn key_variable(&self, written: &WrittenProvider, kind: Kind) -> Option<String> {
+        let is_own = |facts: &&Facts| !(written.base_url.is_some() && facts.is_spoken_elsewhere);
+        let default = || kind.facts().filter(is_own).map(|facts| facts.key_variable.to_owned());
+        written.api_key_env.clone().or_else(default).filter(|name| !name.is_empty())
     }
 }

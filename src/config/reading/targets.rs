@@ -6,12 +6,11 @@ use super::Reading;
 use crate::{
     config::{
         prompt_cache,
-        provider_kind::ProviderKind,
         settings::{ProviderSettings, TargetSettings},
         written::{WrittenExperiment, WrittenPrompt, WrittenTarget},
     },
     domain::{Fault, Parameters, nearest},
-    providers::check_parameters,
+    providers::{Kind, check_parameters},
 };
 
 impl Reading<'_> {
@@ -62,12 +61,12 @@ impl Reading<'_> {
             self.hinted(&format!("{place}.provider"), format!("there is no provider `{provider}`"), hint);
         }
         let kind = providers.iter().find(|known| known.name.as_str() == provider).map(|known| known.kind);
-        let is_application = kind.is_some_and(ProviderKind::is_application);
+        let is_application = kind.is_some_and(Kind::is_application);
         if written.model.as_deref().is_none_or(str::is_empty) && !is_application {
             self.hinted(&place, "no `model` is named", "add a line such as `model = \"claude-opus-5\"`");
         }
         let outputs = written.outputs.as_ref().map(|path| self.beside(path));
-        if outputs.is_none() && kind == Some(ProviderKind::Replay) {
+        if outputs.is_none() && kind.is_some_and(Kind::is_recorded) {
             self.hinted(
                 &place,
                 "a replayed target needs `outputs`",

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use crate::{
     config::stop::{StopGate, StopSettings},
-    domain::{Parameters, PromptCache},
+    domain::{HttpMethod, Parameters, PromptCache},
     providers::{
-        AnswerPointers, ExecMode, ExecSettings, ExitCodes, HttpAppSettings, HttpMethod, SimulatedTarget,
+        AnswerPointers, ExecMode, ExecSettings, ExitCodes, HttpAppSettings, SimulatedTarget,
         http_app::PassagePointers,
         simulator::{CacheSettings, ErrorRates, Latency, Tokens},
     },

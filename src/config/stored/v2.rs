@@ -11,7 +11,6 @@ use super::leaves::{Exec, Http, Queue, Requests, Simulated, Stop};
 use crate::{
     config::{
         gates::Gates,
-        provider_kind::ProviderKind,
         settings::{ProviderSettings, Settings, TargetSettings},
         stop::StopSettings,
     },
@@ -19,7 +18,7 @@ use crate::{
         AnswerKeeping, Cost, GraderSpec, ModelId, Parameters, PassIf, Price, ProviderName, Shard, TargetName,
     },
     golden::Selection,
-    providers::{ExecSettings, HttpAppSettings, MaxTokensField, SimulatedTarget},
+    providers::{ExecSettings, HttpAppSettings, Kind, MaxTokensField, SimulatedTarget},
     queue::QueueSettings,
 };
 
@@ -75,7 +74,7 @@ pub(super) struct StoredTarget {
 #[serde(deny_unknown_fields)]
 struct StoredProvider {
     name: ProviderName,
-    kind: ProviderKind,
+    kind: Kind,
     base_url: Option<String>,
     api_key_env: Option<String>,
     max_tokens_field: Option<MaxTokensField>,

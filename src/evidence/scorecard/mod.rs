@@ -29,7 +29,7 @@ use super::{
     target::Evidence,
 };
 use crate::{
-    domain::{Cost, QueueRecord, Usage},
+    domain::{Cost, QueueRecord, RunRow, TargetPos, Usage},
     store::{AttemptTotals, NewTarget, ReusedTotals, RunCase, RunDetail, Store, StoreError},
 };
 
@@ -171,7 +171,7 @@ impl Scorecard {
             cases.push(case);
             Ok(())
         })?;
-        let targets = (0..).zip(&run.targets).map(|(position, target)| {
+        let targets = (0..).map(TargetPos).zip(&run.targets).map(|(position, target)| {
             let read = Read::of(store, run.row.id, position, &cases)?;
             Ok(target_card(target, &cases, &read))
         });
@@ -209,7 +209,7 @@ struct Read {
 }
 
 impl Read {
-    fn of(store: &Store, run: i64, target: u32, cases: &[RunCase]) -> Result<Self, StoreError> {
+    fn of(store: &Store, run: RunRow, target: TargetPos, cases: &[RunCase]) -> Result<Self, StoreError> {
         Ok(Self {
             evidence: Evidence::read(store, run, target, cases.iter().map(|case| case.repeats))?,
             graders: Graders::read(store, run, target, cases.len())?,

@@ -26,7 +26,7 @@ pub struct Percentiles {
 
 /// Percentiles of times that belong to cases.
 pub(super) fn times(times: &Times, cases: &[RunCase]) -> Percentiles {
-    let of_cases = times.case.iter().map(|&case| &cases[case as usize]);
+    let of_cases = times.case.iter().map(|&case| &cases[case.index()]);
     percentiles(&times.ms, &cluster_labels(of_cases))
 }
 
@@ -55,12 +55,12 @@ fn percentiles(values: &[f64], clusters: &Clusters) -> Percentiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::samples::tests::case;
+    use crate::{domain::CasePos, evidence::samples::tests::case};
 
     #[test]
     fn percentiles_are_nearest_ranks_and_rest_on_what_was_timed() {
         let cases = [case(0, "a"), case(1, "b")];
-        let of = |ms: &[f64]| Times { ms: ms.to_vec(), case: vec![0; ms.len()] };
+        let of = |ms: &[f64]| Times { ms: ms.to_vec(), case: vec![CasePos(0); ms.len()] };
         let found = times(&of(&[30.0, 10.0, 20.0]), &cases);
         assert_eq!((found.p50, found.p95, found.n), (Some(20.0), Some(30.0), 3));
         assert_eq!(times(&of(&[]), &cases).p50, None);

@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 use super::{settings::ExecSettings, supervisor};
 use crate::{
     domain::{ErrorClass, Failure, FailureKind},
-    providers::{Rejection, Secrets, http::tells_of_a_secret},
+    providers::{Rejection, Secrets, tells_of_a_secret},
 };
 
 /// A program made ready to be started.

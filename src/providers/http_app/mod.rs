@@ -7,30 +7,30 @@ mod body;
 mod pointers;
 mod settings;
 
-use std::time::SystemTime;
-
-use reqwest::Method;
 use secrecy::SecretString;
 use serde_json::Value;
 
 pub use self::{
     body::{BodyError, BodyTemplate},
     pointers::{AnswerPointers, PassagePointers},
-    settings::{HttpAppSettings, HttpMethod},
+    settings::HttpAppSettings,
 };
 use super::{
-    HttpError, HttpSettings, Rejection, classify,
-    error_body::ErrorBody,
-    http::{HttpResponse, Transport},
-    limit_headers::openai_limits,
-    response::{error_reply, header, with_headers},
+    Rejection, openai,
+    wire::{
+        HttpError, HttpSettings,
+        error_body::ErrorBody,
+        response::{error_reply, header, with_headers},
+        transport::{HttpResponse, Transport},
+    },
 };
-use crate::domain::{ErrorClass, Failure, FailureKind, Reply, Request};
+use crate::domain::{Bounds, ErrorClass, Failure, FailureKind, HttpMethod, Reply, Request, Wire};
 
 /// An HTTP endpoint that answers.
 pub struct HttpApp {
     transport: Transport,
-    method: Method,
+    method: HttpMethod,
+    path: &'static str,
     body: Option<BodyTemplate>,
     answer: AnswerPointers,
 }
@@ -66,8 +66,9 @@ impl HttpApp {
         let path = if http.base_url.ends_with('/') { "/" } else { "" };
         let http = HttpSettings { secret_headers, ..http };
         Ok(Self {
-            transport: Transport::new(&http, path, &[], None)?,
-            method: settings.method.into(),
+            transport: Transport::new(&http, None)?,
+            method: settings.method,
+            path,
             body: settings.body.as_ref().map(BodyTemplate::compile).transpose()?,
             answer: settings.answer.clone(),
         })
@@ -81,29 +82,43 @@ impl HttpApp {
         let body = self.body.as_ref().map(|body| body.render(request)).transpose().map_err(|error| {
             Rejection::from(Failure::new(ErrorClass::ThisTrial, FailureKind::BadRequest, error.to_string()))
         })?;
-        let response = self.transport.send(&self.method, body.as_ref()).await?;
-        let request_id =
-            ["x-request-id", "request-id"].iter().find_map(|name| header(&response.headers, name));
-        let limits = openai_limits(&response.headers);
-        with_headers(self.read(&response, SystemTime::now()), request_id, limits)
+        let read = match self.transport.send(&self.wire(body.as_ref())).await {
+            Ok(response) => {
+                let request_id =
+                    ["x-request-id", "request-id"].iter().find_map(|name| header(&response.headers, name));
+                let limits = openai::limits(&response.headers);
+                with_headers(self.read(&response), request_id, limits)
+            }
+            Err(failure) => Err(failure.into()),
+        };
+        self.transport.secrets().conceal_all(read)
     }
 
-    fn read(&self, response: &HttpResponse, now: SystemTime) -> Result<Reply, Rejection> {
-        let secrets = self.transport.secrets();
+    fn wire(&self, body: Option<&Value>) -> Wire {
+        Wire {
+            method: self.method,
+            path: self.path.to_owned(),
+            query: vec![],
+            headers: vec![],
+            body: body.map(Value::to_string).unwrap_or_default().into(),
+            streamed: false,
+            bounds: Bounds::default(),
+        }
+    }
+
+    fn read(&self, response: &HttpResponse) -> Result<Reply, Rejection> {
         if !(200..300).contains(&response.status) {
             let error = ErrorBody::read(&response.body);
             let asks_to_wait = response.headers.contains_key("retry-after");
-            let meaning = classify::openai(response.status, &error, asks_to_wait);
-            return error_reply(response, &error, meaning, secrets, now);
+            let meaning = openai::meaning(response.status, &error, asks_to_wait);
+            return error_reply(response, &error, meaning);
         }
         let text = std::str::from_utf8(&response.body)
             .map_err(|_| malformed(response.status, "the answer is not UTF-8"))?;
         // An endpoint that repeats a header must not make the answer a place where it is kept.
-        let text = secrets.conceal(text);
+        let text = self.transport.secrets().conceal(text);
         let answer = serde_json::from_str::<Value>(&text);
-        self.answer
-            .read(&text, answer.as_ref().ok())
-            .map_err(|why| malformed(response.status, &secrets.hide(&why)))
+        self.answer.read(&text, answer.as_ref().ok()).map_err(|why| malformed(response.status, &why))
     }
 }
 

@@ -2,34 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::AnswerPointers;
-
-/// The method of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum HttpMethod {
-    /// `POST`.
-    #[default]
-    Post,
-    /// `PUT`.
-    Put,
-    /// `GET`.
-    Get,
-}
-
-impl From<HttpMethod> for Method {
-    fn from(method: HttpMethod) -> Self {
-        match method {
-            HttpMethod::Post => Self::POST,
-            HttpMethod::Put => Self::PUT,
-            HttpMethod::Get => Self::GET,
-        }
-    }
-}
+use crate::domain::HttpMethod;
 
 /// How an endpoint is asked. It holds the names of secrets, never their values.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

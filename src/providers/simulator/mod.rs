@@ -33,7 +33,7 @@ pub use self::{
 use super::Rejection;
 use crate::domain::{
     Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Outcome,
-    Prompt, Reply, ReplyLatency, Request, TargetName, Usage,
+    Prompt, Repeat, Reply, ReplyLatency, Request, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
@@ -56,7 +56,7 @@ struct Memory {
     buckets: HashMap<TargetName, Bucket>,
 }
 
-type Trial = (TargetName, CaseId, u32);
+type Trial = (TargetName, CaseId, Repeat);
 
 impl Simulator {
     /// A simulator; its settings should have no [faults](SimulatedTarget::faults).
@@ -195,12 +195,12 @@ async fn pause(latency: Duration) {
     }
 }
 
-fn request_id(model: &SimulatedModel<'_>, case: &Case, repeat: u32, attempt: u32) -> String {
+fn request_id(model: &SimulatedModel<'_>, case: &Case, repeat: Repeat, attempt: u32) -> String {
     let parts: [&[u8]; 5] = [
         b"request",
         model.name.as_str().as_bytes(),
         case.id.as_str().as_bytes(),
-        &repeat.to_le_bytes(),
+        &repeat.0.to_le_bytes(),
         &attempt.to_le_bytes(),
     ];
     format!("sim_{:016x}", draws::generator(model.seed, &parts).random::<u64>())
@@ -235,7 +235,7 @@ mod tests {
             prompt: Prompt { system: None, messages: vec![Message { role: Role::User, content }] },
             parameters: Arc::new(Parameters::default()),
             case: Arc::new(case),
-            repeat,
+            repeat: Repeat(repeat),
             seed: 99,
             begun: Default::default(),
         }

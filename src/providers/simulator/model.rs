@@ -9,7 +9,7 @@ use super::{
     answers, draws,
     settings::{SimulatedTarget, whole},
 };
-use crate::domain::{Case, ErrorClass, Failure, FailureKind, Outcome, TargetName};
+use crate::domain::{Case, ErrorClass, Failure, FailureKind, Outcome, Repeat, TargetName};
 
 /// What a model says when it declines by policy.
 const REFUSAL: &str = "I can't help with that.";
@@ -64,7 +64,7 @@ impl SimulatedModel<'_> {
     }
 
     /// The answer to `case` in repeat `repeat`, cut off where it is longer than `max_tokens`.
-    pub fn answer(&self, case: &Case, repeat: u32, max_tokens: Option<u32>) -> SimulatedAnswer {
+    pub fn answer(&self, case: &Case, repeat: Repeat, max_tokens: Option<u32>) -> SimulatedAnswer {
         self.answer_at(self.pass_probability(case), case, repeat, max_tokens)
     }
 
@@ -74,7 +74,7 @@ impl SimulatedModel<'_> {
         &self,
         pass_probability: f64,
         case: &Case,
-        repeat: u32,
+        repeat: Repeat,
         max_tokens: Option<u32>,
     ) -> SimulatedAnswer {
         let settings = self.settings;
@@ -122,7 +122,7 @@ impl SimulatedModel<'_> {
     }
 
     /// How long an attempt takes; `attempt` counts the trial's failures before it.
-    pub fn latency(&self, case: &Case, repeat: u32, attempt: u32) -> Duration {
+    pub fn latency(&self, case: &Case, repeat: Repeat, attempt: u32) -> Duration {
         let settings = &self.settings.latency_ms;
         if settings.mean <= 0.0 {
             return Duration::ZERO;
@@ -133,7 +133,7 @@ impl SimulatedModel<'_> {
     }
 
     /// Whether an attempt fails, and how; `attempt` counts the trial's failures before it.
-    pub fn failure(&self, case: &Case, repeat: u32, attempt: u32) -> Option<Failure> {
+    pub fn failure(&self, case: &Case, repeat: Repeat, attempt: u32) -> Option<Failure> {
         let rates = &self.settings.errors;
         let for_good: f64 = self.generator(b"rejected", case, repeat, 0).random();
         if for_good < rates.bad_request {
@@ -156,14 +156,14 @@ impl SimulatedModel<'_> {
         None
     }
 
-    fn generator(&self, label: &[u8], case: &Case, repeat: u32, attempt: u32) -> rand_pcg::Pcg64 {
+    fn generator(&self, label: &[u8], case: &Case, repeat: Repeat, attempt: u32) -> rand_pcg::Pcg64 {
         draws::generator(
             self.seed,
             &[
                 label,
                 self.name.as_str().as_bytes(),
                 case.id.as_str().as_bytes(),
-                &repeat.to_le_bytes(),
+                &repeat.0.to_le_bytes(),
                 &attempt.to_le_bytes(),
             ],
         )
@@ -228,7 +228,7 @@ mod tests {
         let model = SimulatedModel { seed: 7, name: &name, settings: &settings };
         let right = cases
             .iter()
-            .filter(|case| case.examples.pass.contains(&model.answer(case, 1, None).text))
+            .filter(|case| case.examples.pass.contains(&model.answer(case, Repeat::FIRST, None).text))
             .count();
         assert!((right as f64 / 2_000.0 - mean).abs() < 0.022, "{right} right, {mean} expected");
     }
@@ -242,7 +242,7 @@ mod tests {
         let p = model.pass_probability(&case);
         assert!(p > 0.05 && p < 0.95, "{p}");
         let right = (1..=4_000)
-            .filter(|&repeat| case.examples.pass.contains(&model.answer(&case, repeat, None).text))
+            .filter(|&repeat| case.examples.pass.contains(&model.answer(&case, Repeat(repeat), None).text))
             .count();
         assert!((right as f64 / 4_000.0 - p).abs() < 0.032, "{right} of 4000, p = {p}");
     }
@@ -293,7 +293,8 @@ mod tests {
         };
         let model = SimulatedModel { seed: 3, name: &name, settings: &settings };
         let case = case("one");
-        let answers: Vec<SimulatedAnswer> = (1..=4_000).map(|k| model.answer(&case, k, Some(500))).collect();
+        let answers: Vec<SimulatedAnswer> =
+            (1..=4_000).map(|k| model.answer(&case, Repeat(k), Some(500))).collect();
         let share =
             |outcome| answers.iter().filter(|answer| answer.outcome == outcome).count() as f64 / 4_000.0;
         for (outcome, rate) in [(Outcome::Refused, 0.2), (Outcome::Filtered, 0.1), (Outcome::Truncated, 0.3)]
@@ -311,9 +312,9 @@ mod tests {
         let model = SimulatedModel { seed: 3, name: &name, settings: &settings };
         let mut case = case("one");
         case.examples.pass = vec!["0123456789".to_owned()];
-        let cut = model.answer(&case, 1, Some(2));
+        let cut = model.answer(&case, Repeat::FIRST, Some(2));
         assert_eq!((cut.outcome, cut.text.as_str(), cut.output_tokens), (Outcome::Truncated, "01234567", 2));
-        assert_eq!(model.answer(&case, 1, Some(3)).outcome, Outcome::Answered);
+        assert_eq!(model.answer(&case, Repeat::FIRST, Some(3)).outcome, Outcome::Answered);
     }
 
     #[test]
@@ -327,10 +328,10 @@ mod tests {
         let model = SimulatedModel { seed: 3, name: &name, settings: &settings };
         let case = case("one");
         let n = 4_000;
-        let tokens: u64 = (1..=n).map(|k| model.answer(&case, k, None).output_tokens).sum();
+        let tokens: u64 = (1..=n).map(|k| model.answer(&case, Repeat(k), None).output_tokens).sum();
         assert!((tokens as f64 / f64::from(n) - 90.0).abs() < 1.5);
         let mut latencies: Vec<f64> =
-            (1..=n).map(|k| model.latency(&case, k, 0).as_secs_f64() * 1e3).collect();
+            (1..=n).map(|k| model.latency(&case, Repeat(k), 0).as_secs_f64() * 1e3).collect();
         latencies.sort_by(f64::total_cmp);
         let mean = latencies.iter().sum::<f64>() / f64::from(n);
         assert!((mean - 200.0).abs() < 10.0, "{mean}");
@@ -345,7 +346,9 @@ mod tests {
         let model = SimulatedModel { seed: 3, name: &name, settings: &settings };
         for repeat in 1..50 {
             let kinds: Vec<Option<FailureKind>> = (0..40)
-                .map(|attempt| model.failure(&case("one"), repeat, attempt).map(|failure| failure.kind))
+                .map(|attempt| {
+                    model.failure(&case("one"), Repeat(repeat), attempt).map(|failure| failure.kind)
+                })
                 .collect();
             if kinds[0] == Some(FailureKind::BadRequest) {
                 assert!(kinds.iter().all(|kind| *kind == kinds[0]));

@@ -14,7 +14,9 @@ use tokio::{
     task::JoinHandle,
 };
 
-use crate::domain::{Case, Examples, Fingerprint, Input, Parameters, PassIf, Prompt};
+use crate::domain::{
+    Case, CasePos, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Repeat, RunRow, TargetPos,
+};
 
 use super::super::{Limits, RetryPolicy};
 use super::*;
@@ -80,7 +82,12 @@ impl Stage {
     fn hand_over(&self, target: u32, case: u32, demand: TokenDemand) -> JoinHandle<Settlement> {
         let queue = self.queue.clone();
         tokio::spawn(async move {
-            let key = TrialKey { run: 1, target, case, repeat: 1 };
+            let key = TrialKey {
+                run: RunRow(1),
+                target: TargetPos(target),
+                case: CasePos(case),
+                repeat: Repeat(1),
+            };
             queue.settle(key, 1, &request(target, case), demand).await
         })
     }
@@ -150,7 +157,7 @@ fn request(target: u32, case: u32) -> Request {
         seed: 1,
         begun: Default::default(),
         case: Arc::new(case),
-        repeat: 1,
+        repeat: Repeat::FIRST,
     }
 }
 

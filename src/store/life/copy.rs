@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter, types::Value};
 
 use super::run_tables::run_tables;
-use crate::domain::AnswerKeeping;
+use crate::domain::{AnswerKeeping, RunRow};
 use crate::store::{
     error::{StoreError, failed_to},
     write::{
@@ -18,14 +18,14 @@ use crate::store::{
 /// A run to be copied, whole or as one of several parts of one.
 pub(super) struct Part<'a> {
     pub(in crate::store) connection: &'a Connection,
-    pub(in crate::store) run: i64,
+    pub(in crate::store) run: RunRow,
 }
 
 /// Tables that are not copied row by row.
 const APART: [&str; 4] = ["run_lock", "run_shard", "grader", "run_case"];
 
 /// Copies the cases, trials and all else of `parts` into `run`, the cases in golden-set order.
-pub(super) fn join_parts(to: &Connection, parts: &[Part<'_>], run: i64) -> Result<(), StoreError> {
+pub(super) fn join_parts(to: &Connection, parts: &[Part<'_>], run: RunRow) -> Result<(), StoreError> {
     let failed = failed_to("copy a run");
     let places = places(parts).map_err(&failed)?;
     for (at, part) in parts.iter().enumerate() {
@@ -42,7 +42,7 @@ pub(super) fn join_parts(to: &Connection, parts: &[Part<'_>], run: i64) -> Resul
             }
             copy_rows(part.connection, to, &table.name, "run = ?", part.run, &mut |column, value| {
                 Ok(match (column, value) {
-                    ("run", _) => Value::Integer(run),
+                    ("run", _) => Value::Integer(run.0),
                     ("case_position", Value::Integer(old)) => Value::Integer(place(places, old)?),
                     ("grader", Value::Integer(old)) if table.name == "score" => {
                         Value::Integer(graders.get(&old).copied().unwrap_or(old))
@@ -84,7 +84,7 @@ fn places(parts: &[Part<'_>]) -> rusqlite::Result<Vec<HashMap<i64, i64>>> {
 }
 
 /// Copies the graders that the run does not have yet; where each stands there.
-fn copy_graders(part: &Part<'_>, to: &Connection, run: i64) -> rusqlite::Result<HashMap<i64, i64>> {
+fn copy_graders(part: &Part<'_>, to: &Connection, run: RunRow) -> rusqlite::Result<HashMap<i64, i64>> {
     let mut theirs = part
         .connection
         .prepare("SELECT position, name, hard, kind, version FROM grader WHERE run = ? ORDER BY position")?;
@@ -115,7 +115,7 @@ fn copy_graders(part: &Part<'_>, to: &Connection, run: i64) -> rusqlite::Result<
 fn copy_cases(
     part: &Part<'_>,
     to: &Connection,
-    run: i64,
+    run: RunRow,
     places: &HashMap<i64, i64>,
 ) -> Result<(), StoreError> {
     let failed = failed_to("copy a run's cases");
@@ -140,7 +140,7 @@ fn copy_cases(
     }
     copy_rows(part.connection, to, "run_case", "run = ?", part.run, &mut |column, value| {
         Ok(match (column, value) {
-            ("run", _) => Value::Integer(run),
+            ("run", _) => Value::Integer(run.0),
             ("position", Value::Integer(old)) => Value::Integer(place(places, old)?),
             ("content", Value::Integer(old)) => Value::Integer(ids.get(&old).copied().unwrap_or(old)),
             (_, value) => value,
@@ -195,7 +195,7 @@ pub(super) fn copy_rows(
     to: &Connection,
     table: &str,
     condition: &str,
-    key: i64,
+    key: RunRow,
     change: &mut dyn FnMut(&str, Value) -> rusqlite::Result<Value>,
 ) -> rusqlite::Result<()> {
     let mut select = from.prepare(&format!("SELECT * FROM {table} WHERE {condition}"))?;

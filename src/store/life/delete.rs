@@ -1,9 +1,9 @@
 //! Deleting runs, in steps short enough that neither readers nor a run that goes on wait for it.
 
-use rusqlite::{Connection, TransactionBehavior, params};
+use rusqlite::{Connection, ToSql, TransactionBehavior, params};
 
 use super::run_tables::{RunTable, run_tables};
-use crate::domain::UnixMillis;
+use crate::domain::{RunRow, TargetPos, UnixMillis};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
@@ -19,7 +19,7 @@ impl Store {
     ///
     /// # Errors
     /// When a live process works on it, or the store cannot be written.
-    pub fn delete_run(&mut self, run: i64) -> Result<(), StoreError> {
+    pub fn delete_run(&mut self, run: RunRow) -> Result<(), StoreError> {
         // The claim keeps others from resuming it; it goes with the run.
         self.claim_run(run)?;
         self.connection
@@ -34,7 +34,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn finish_deletions(&mut self) -> Result<(), StoreError> {
         let failed = failed_to("delete a run's rows");
-        let marked: Vec<i64> = self
+        let marked: Vec<RunRow> = self
             .connection
             .prepare("SELECT id FROM run WHERE deleted_at IS NOT NULL")
             .and_then(|mut statement| statement.query_map([], |row| row.get(0))?.collect())
@@ -45,14 +45,14 @@ impl Store {
         Ok(())
     }
 
-    fn delete_rows(&mut self, run: i64) -> rusqlite::Result<()> {
+    fn delete_rows(&mut self, run: RunRow) -> rusqlite::Result<()> {
         let tables = run_tables(&self.connection)?;
         let (cases, repeats): (i64, u32) = self.connection.query_row(
             "SELECT coalesce(max(position) + 1, 0), coalesce(max(repeats), 1) FROM run_case WHERE run = ?",
             [run],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )?;
-        let targets: Vec<i64> = self
+        let targets: Vec<TargetPos> = self
             .connection
             .prepare("SELECT position FROM target WHERE run = ?")?
             .query_map([run], |row| row.get(0))?
@@ -63,7 +63,7 @@ impl Store {
             while from < cases {
                 let transaction =
                     self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                delete_trials(&transaction, &tables, [run, target, from, from + step])?;
+                delete_trials(&transaction, &tables, params![run, target, from, from + step])?;
                 transaction.commit()?;
                 from += step;
             }
@@ -75,13 +75,13 @@ impl Store {
 }
 
 /// Deletes the trials of `[run, target, from, to]`, cases `from..to`, and what belongs to them.
-fn delete_trials(connection: &Connection, tables: &[RunTable], range: [i64; 4]) -> rusqlite::Result<()> {
+fn delete_trials(connection: &Connection, tables: &[RunTable], range: &[&dyn ToSql]) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
     const WHERE: &str = "run = ? AND target = ? AND case_position >= ? AND case_position < ?";
     let answers = numbers(
         connection,
         &format!("SELECT DISTINCT answer FROM trial WHERE {WHERE} AND answer IS NOT NULL"),
-        &range,
+        range,
     )?;
     for table in tables.iter().filter(|table| table.is_per_trial()) {
         connection.prepare_cached(&format!("DELETE FROM {} WHERE {WHERE}", table.name))?.execute(range)?;
@@ -94,15 +94,15 @@ fn delete_trials(connection: &Connection, tables: &[RunTable], range: [i64; 4]) 
 pub(super) fn delete_whole_run(
     connection: &Connection,
     tables: &[RunTable],
-    run: i64,
+    run: RunRow,
 ) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA defer_foreign_keys = ON")?;
     let answers = numbers(
         connection,
         "SELECT DISTINCT answer FROM trial WHERE run = ? AND answer IS NOT NULL",
-        &[run],
+        params![run],
     )?;
-    let contents = numbers(connection, "SELECT DISTINCT content FROM run_case WHERE run = ?", &[run])?;
+    let contents = numbers(connection, "SELECT DISTINCT content FROM run_case WHERE run = ?", params![run])?;
     for table in tables {
         connection.execute(&format!("DELETE FROM {} WHERE run = ?", table.name), [run])?;
     }
@@ -115,11 +115,8 @@ pub(super) fn delete_whole_run(
     contents.into_iter().try_for_each(|content| unused.execute([content]).map(drop))
 }
 
-fn numbers(connection: &Connection, sql: &str, parameters: &[i64]) -> rusqlite::Result<Vec<i64>> {
-    connection
-        .prepare_cached(sql)?
-        .query_map(rusqlite::params_from_iter(parameters), |row| row.get(0))?
-        .collect()
+fn numbers(connection: &Connection, sql: &str, parameters: &[&dyn ToSql]) -> rusqlite::Result<Vec<i64>> {
+    connection.prepare_cached(sql)?.query_map(parameters, |row| row.get(0))?.collect()
 }
 
 #[cfg(test)]

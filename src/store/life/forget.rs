@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use super::run_tables::{RunTable, run_tables};
+use crate::domain::{CasePos, RunRow};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
@@ -36,8 +37,8 @@ pub struct Forgotten {
 
 /// A case of a run that is to be forgotten.
 struct Row {
-    run: i64,
-    position: i64,
+    run: RunRow,
+    position: CasePos,
     case: String,
     content: i64,
 }
@@ -91,7 +92,7 @@ fn rows(connection: &Connection, which: Forget<'_>) -> rusqlite::Result<Vec<Row>
 fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgotten> {
     let tables = run_tables(connection)?;
     let mut forgotten = Forgotten::default();
-    let mut runs: Vec<i64> = vec![];
+    let mut runs: Vec<RunRow> = vec![];
     let cases: BTreeSet<&str> = rows.iter().map(|row| row.case.as_str()).collect();
     for case in cases {
         forget_dictionaries(connection, case)?;
@@ -101,7 +102,7 @@ fn forget_rows(connection: &Connection, rows: &[Row]) -> rusqlite::Result<Forgot
         forgotten.trials += forget_trials(connection, &tables, row)?;
         connection.execute(
             "UPDATE run_case SET trace_id = NULL WHERE run = ? AND position = ?",
-            [row.run, row.position],
+            params![row.run, row.position],
         )?;
         connection.execute(
             "UPDATE case_content SET content = '', zstd = NULL WHERE id = ?1
@@ -159,7 +160,7 @@ fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<(
              UNION SELECT failure_message FROM trial
              WHERE run = ?1 AND case_position = ?2 AND failure_message <> ''",
         )?
-        .query_map([row.run, row.position], |row| row.get(0))?
+        .query_map(params![row.run, row.position], |row| row.get(0))?
         .collect::<rusqlite::Result<_>>()?;
     for message in messages {
         for sql in [
@@ -175,7 +176,7 @@ fn forget_stop_reasons(connection: &Connection, row: &Row) -> rusqlite::Result<(
 /// Takes the words out of a case's trials; how many they were.
 fn forget_trials(connection: &Connection, tables: &[RunTable], row: &Row) -> rusqlite::Result<u64> {
     const TRIALS: &str = "run = ?1 AND case_position = ?2";
-    let key = [row.run, row.position];
+    let key = params![row.run, row.position];
     let answers: Vec<i64> = connection
         .prepare_cached(&format!("SELECT DISTINCT answer FROM trial WHERE {TRIALS} AND answer IS NOT NULL"))?
         .query_map(key, |row| row.get(0))?

@@ -13,7 +13,7 @@ use super::{
     delete::delete_whole_run,
     run_tables::run_tables,
 };
-use crate::domain::{RunId, RunStatus};
+use crate::domain::{RunId, RunRow, RunStatus};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
@@ -274,7 +274,7 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     }
 }
 
-fn shards(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ShardRow>> {
+fn shards(connection: &Connection, run: RunRow) -> rusqlite::Result<Vec<ShardRow>> {
     connection
         .prepare(
             "SELECT shard, of, created_at, status, stop_reason FROM run_shard WHERE run = ? ORDER BY shard",
@@ -327,7 +327,7 @@ fn write(
 }
 
 /// Copies the run's own row, under a name that is not yet its own.
-fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<i64> {
+fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<RunRow> {
     super::copy::copy_rows(part.connection, connection, "run", "id = ?", part.run, &mut |column, value| {
         match column {
             "id" => Ok(rusqlite::types::Value::Null),
@@ -336,10 +336,10 @@ fn insert_run(connection: &Connection, part: &Part<'_>) -> rusqlite::Result<i64>
             _ => Ok(value),
         }
     })?;
-    Ok(connection.last_insert_rowid())
+    Ok(RunRow(connection.last_insert_rowid()))
 }
 
-fn remove(connection: &Connection, run: i64) -> rusqlite::Result<()> {
+fn remove(connection: &Connection, run: RunRow) -> rusqlite::Result<()> {
     connection.execute("UPDATE run SET deleted_at = 0 WHERE id = ?", [run])?;
     delete_whole_run(connection, &run_tables(connection)?, run)
 }
@@ -347,7 +347,7 @@ fn remove(connection: &Connection, run: i64) -> rusqlite::Result<()> {
 /// Gives the run its name: the wanted one, or the next of its experiment.
 fn name_run(
     connection: &Connection,
-    run: i64,
+    run: RunRow,
     first: &RunDetail,
     wanted: Option<&RunId>,
 ) -> rusqlite::Result<RunId> {
@@ -375,7 +375,7 @@ fn name_run(
 /// Notes the shards and where the joined run stands.
 fn settle(
     connection: &Connection,
-    run: i64,
+    run: RunRow,
     shards: &[&ShardRow],
     group: &Group,
     form: &ConfigForm,

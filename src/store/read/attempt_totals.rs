@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use crate::domain::Cost;
+use crate::domain::{Cost, RunRow, TargetPos};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -27,7 +27,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn spent(&self, run: i64) -> Result<Cost, StoreError> {
+    pub fn spent(&self, run: RunRow) -> Result<Cost, StoreError> {
         self.connection
             .prepare_cached("SELECT coalesce(sum(cost_picodollars), 0) FROM attempt WHERE run = ?")
             .and_then(|mut statement| {
@@ -40,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn attempt_totals(&self, run: i64, target: u32) -> Result<AttemptTotals, StoreError> {
+    pub fn attempt_totals(&self, run: RunRow, target: TargetPos) -> Result<AttemptTotals, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT count(*), count(class), coalesce(sum(cost_picodollars) FILTER (WHERE class IS NOT NULL), 0),

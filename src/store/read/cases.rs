@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, params, types::Type};
 use serde_json::Value;
 
-use crate::domain::{Case, CaseId, Fingerprint, PassIf, SharedSegments, Split};
+use crate::domain::{Case, CaseId, CasePos, Fingerprint, PassIf, RunRow, SharedSegments, Split};
 use crate::store::{
     case_content::CaseContent,
     columns::Columns,
@@ -17,7 +17,7 @@ use crate::store::{
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunCase {
     /// Its position in the run's golden set, from 0.
-    pub position: u32,
+    pub position: CasePos,
     /// Its id.
     pub id: CaseId,
     /// Hash over all that can change its result.
@@ -85,7 +85,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_case<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(RunCase) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read the run's cases");
@@ -105,7 +105,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_whole_case<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(Case) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut segments = SharedSegments::default();
@@ -122,7 +122,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn whole_case(&self, run: i64, id: &CaseId) -> Result<Option<Case>, StoreError> {
+    pub fn whole_case(&self, run: RunRow, id: &CaseId) -> Result<Option<Case>, StoreError> {
         let found = self.find_case(run, id)?.filter(|(_, content)| !content.is_forgotten());
         Ok(found.map(|(planned, content)| whole(planned, content, &mut SharedSegments::default())))
     }
@@ -131,7 +131,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn find_case(&self, run: i64, id: &CaseId) -> Result<Option<(RunCase, CaseContent)>, StoreError> {
+    pub fn find_case(&self, run: RunRow, id: &CaseId) -> Result<Option<(RunCase, CaseContent)>, StoreError> {
         let failed = failed_to("read the case");
         let query = format!("{RUN_CASE} WHERE c.run = ? AND c.case_id = ?");
         let found = self
@@ -187,7 +187,7 @@ mod tests {
         let (row, content) = store.find_case(run.id, &"b".into()).unwrap().unwrap();
         assert_eq!(
             (row.position, row.repeats, row.split, row.cluster.as_str(), row.weight, row.pass_if),
-            (1, 3, second.split, "doc-7", 0.1, second.pass_if)
+            (CasePos(1), 3, second.split, "doc-7", 0.1, second.pass_if)
         );
         assert_eq!((row.fingerprint, row.segment), (second.fingerprint, (*second.segment).clone()));
         assert_eq!((content.input, content.expected), (second.input, second.expected));

@@ -1,7 +1,7 @@
 //! Everything of a run, one trial at a time.
 
 use super::trials::{StoredTrial, TRIAL, scores, stored_trial};
-use crate::domain::{CaseId, Score, TargetName};
+use crate::domain::{CaseId, RunRow, Score, TargetName};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
@@ -28,7 +28,7 @@ impl Store {
     /// When the store cannot be read, and the first error of `each`.
     pub fn for_each_trial<E: From<StoreError>>(
         &self,
-        run: i64,
+        run: RunRow,
         mut each: impl FnMut(ExportedTrial) -> Result<(), E>,
     ) -> Result<(), E> {
         let failed = failed_to("read the trials");

@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use crate::domain::{Fingerprint, RunId, RunStatus, UnixMillis, nearest};
+use crate::domain::{Fingerprint, RunId, RunRow, RunStatus, UnixMillis, nearest};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -16,9 +16,9 @@ const OFFERED: usize = 8;
 
 /// One run among others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunRow {
+pub struct ListedRun {
     /// Its row.
-    pub id: i64,
+    pub id: RunRow,
     /// Its name.
     pub name: RunId,
     /// The experiment it belongs to.
@@ -41,7 +41,7 @@ pub struct RunRow {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunDetail {
     /// What lists show of it.
-    pub row: RunRow,
+    pub row: ListedRun,
     /// The seed of all its draws.
     pub seed: u64,
     /// Where the golden set was read.
@@ -63,8 +63,8 @@ pub struct RunDetail {
 const RUN_ROW: &str = "SELECT id, name, experiment, status, created_at, finished_at, stop_reason,
     golden_fingerprint, golden_name";
 
-fn run_row(columns: &mut Columns<'_, '_>) -> rusqlite::Result<RunRow> {
-    Ok(RunRow {
+fn run_row(columns: &mut Columns<'_, '_>) -> rusqlite::Result<ListedRun> {
+    Ok(ListedRun {
         id: columns.take()?,
         name: columns.take::<String>()?.into(),
         experiment: columns.take()?,
@@ -82,7 +82,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn list_runs(&self) -> Result<Vec<RunRow>, StoreError> {
+    pub fn list_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         self.connection
             .prepare_cached(&format!("{RUN_ROW} FROM run WHERE deleted_at IS NULL ORDER BY id DESC"))
             .and_then(|mut statement| {
@@ -96,7 +96,7 @@ impl Store {
     ///
     /// # Errors
     /// When there is none, several begin so, or the store cannot be read.
-    pub fn find_run(&self, text: &str) -> Result<RunRow, StoreError> {
+    pub fn find_run(&self, text: &str) -> Result<ListedRun, StoreError> {
         let mut runs = self.list_runs()?;
         if runs.is_empty() {
             return Err(StoreError::NoRuns);
@@ -109,7 +109,7 @@ impl Store {
     ///
     /// # Errors
     /// When there is no such row, or the store cannot be read.
-    pub fn run_detail(&self, run: i64) -> Result<RunDetail, StoreError> {
+    pub fn run_detail(&self, run: RunRow) -> Result<RunDetail, StoreError> {
         let targets = self.targets(run)?;
         let query = format!(
             "{RUN_ROW}, seed, golden_path, config, gates, graders, tool_version, git_commit
@@ -137,7 +137,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn targets(&self, run: i64) -> Result<Vec<NewTarget>, StoreError> {
+    pub fn targets(&self, run: RunRow) -> Result<Vec<NewTarget>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT name, provider, model, config FROM target WHERE run = ? ORDER BY position",
@@ -162,7 +162,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn run_before(&self, run: &RunRow) -> Result<Option<RunRow>, StoreError> {
+    pub fn run_before(&self, run: &ListedRun) -> Result<Option<ListedRun>, StoreError> {
         let query = format!(
             "{RUN_ROW} FROM run WHERE experiment = ? AND id < ? AND deleted_at IS NULL
              ORDER BY id DESC LIMIT 1"
@@ -175,16 +175,16 @@ impl Store {
 }
 
 /// The index of the run that `text` means; `runs` are not empty and the latest comes first.
-fn choose(text: &str, runs: &[RunRow]) -> Result<usize, StoreError> {
+fn choose(text: &str, runs: &[ListedRun]) -> Result<usize, StoreError> {
     if let Some(index) = runs.iter().position(|run| run.name.as_str() == text) {
         return Ok(index);
     }
     if let Some(back) = steps_back(text).filter(|back| *back < runs.len()) {
         return Ok(back);
     }
-    let begins = |run: &&RunRow| run.name.as_str().starts_with(text);
+    let begins = |run: &&ListedRun| run.name.as_str().starts_with(text);
     let names =
-        |runs: &mut dyn Iterator<Item = &RunRow>| runs.map(|run| run.name.clone()).take(OFFERED).collect();
+        |runs: &mut dyn Iterator<Item = &ListedRun>| runs.map(|run| run.name.clone()).take(OFFERED).collect();
     match runs.iter().filter(begins).count() {
         1 => Ok(runs.iter().position(|run| begins(&run)).expect("one was just counted")),
         0 => Err(StoreError::UnknownRun {
@@ -212,12 +212,12 @@ mod tests {
     use super::*;
     use crate::store::fixtures::{case, create, store_with};
 
-    fn runs(names: &[&str]) -> Vec<RunRow> {
+    fn runs(names: &[&str]) -> Vec<ListedRun> {
         names
             .iter()
             .rev()
-            .map(|name| RunRow {
-                id: 1,
+            .map(|name| ListedRun {
+                id: RunRow(1),
                 name: (*name).into(),
                 experiment: String::new(),
                 status: RunStatus::Complete,

@@ -3,6 +3,7 @@
 use rusqlite::params;
 use serde::Serialize;
 
+use crate::domain::{RunRow, TargetPos};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -25,7 +26,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn returned(&self, run: i64, target: u32) -> Result<Vec<Returned>, StoreError> {
+    pub fn returned(&self, run: RunRow, target: TargetPos) -> Result<Vec<Returned>, StoreError> {
         self.connection
             .prepare_cached(
                 "SELECT model_returned, system_fingerprint, count(*) FROM trial
@@ -74,7 +75,10 @@ mod tests {
             fingerprint: fingerprint.map(ToOwned::to_owned),
             trials,
         };
-        assert_eq!(store.returned(run.id, 0).unwrap(), [returned(None, 2), returned(Some("fp_2"), 1)]);
-        assert!(store.returned(run.id, 1).unwrap().is_empty());
+        assert_eq!(
+            store.returned(run.id, TargetPos(0)).unwrap(),
+            [returned(None, 2), returned(Some("fp_2"), 1)]
+        );
+        assert!(store.returned(run.id, TargetPos(1)).unwrap().is_empty());
     }
 }

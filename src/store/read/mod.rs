@@ -13,7 +13,7 @@ pub use self::{
     attempt_totals::AttemptTotals,
     cases::RunCase,
     export::ExportedTrial,
-    find::{RunDetail, RunRow},
+    find::{ListedRun, RunDetail},
     history::Returned,
     score_rows::{GraderRow, ScoreRow},
     trial_rows::TrialRow,

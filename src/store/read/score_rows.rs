@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use crate::domain::{GraderName, Verdict};
+use crate::domain::{CasePos, GraderName, GraderPos, Repeat, RunRow, TargetPos, Verdict};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -13,11 +13,11 @@ use crate::store::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScoreRow {
     /// The case's position in the run's golden set.
-    pub case: u32,
+    pub case: CasePos,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// The grader's row in [`Store::graders`].
-    pub grader: u32,
+    pub grader: GraderPos,
     /// Pass, fail or unscored.
     pub verdict: Verdict,
 }
@@ -26,7 +26,7 @@ pub struct ScoreRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraderRow {
     /// Its position, by which scores name it.
-    pub position: u32,
+    pub position: GraderPos,
     /// The name its scores are reported under.
     pub name: GraderName,
     /// Whether its failures are hard ones.
@@ -44,8 +44,8 @@ impl Store {
     /// When the store cannot be read.
     pub fn for_each_score_row(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(ScoreRow),
     ) -> Result<(), StoreError> {
         let failed = failed_to("read the scores");
@@ -67,7 +67,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn graders(&self, run: i64) -> Result<Vec<GraderRow>, StoreError> {
+    pub fn graders(&self, run: RunRow) -> Result<Vec<GraderRow>, StoreError> {
         graders(&self.connection, run).map_err(failed_to("read the run's graders"))
     }
 }
@@ -81,7 +81,7 @@ fn score_row(columns: &mut Columns<'_, '_>) -> rusqlite::Result<ScoreRow> {
     })
 }
 
-fn graders(connection: &Connection, run: i64) -> rusqlite::Result<Vec<GraderRow>> {
+fn graders(connection: &Connection, run: RunRow) -> rusqlite::Result<Vec<GraderRow>> {
     connection
         .prepare_cached(
             "SELECT position, name, hard, kind, version FROM grader WHERE run = ? ORDER BY position",

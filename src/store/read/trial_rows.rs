@@ -2,7 +2,9 @@
 
 use rusqlite::params;
 
-use crate::domain::{AnswerSource, Cost, FailureKind, Outcome, Usage, UsageFlag, Verdict};
+use crate::domain::{
+    AnswerSource, CasePos, Cost, FailureKind, Outcome, Repeat, RunRow, TargetPos, Usage, UsageFlag, Verdict,
+};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -13,9 +15,9 @@ use crate::store::{
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrialRow {
     /// The case's position in the run's golden set.
-    pub case: u32,
+    pub case: CasePos,
     /// Which repeat, from 1.
-    pub repeat: u32,
+    pub repeat: Repeat,
     /// How it ended.
     pub outcome: Outcome,
     /// Whether it is to be graded.
@@ -49,8 +51,8 @@ impl Store {
     /// When the store cannot be read.
     pub fn for_each_trial_row(
         &self,
-        run: i64,
-        target: u32,
+        run: RunRow,
+        target: TargetPos,
         mut each: impl FnMut(&TrialRow),
     ) -> Result<(), StoreError> {
         let failed = failed_to("read the trials");

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, params};
 
-use crate::domain::{Attempt, AttemptEnd, Metered, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{Attempt, AttemptEnd, CasePos, Metered, RunRow, Score, TrialKey, TrialRecord, Verdict};
 use crate::store::{
     columns::{Columns, failure},
     error::{StoreError, failed_to},
@@ -84,7 +84,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn trials_of_case(&self, run: i64, case: u32) -> Result<Vec<StoredTrial>, StoreError> {
+    pub fn trials_of_case(&self, run: RunRow, case: CasePos) -> Result<Vec<StoredTrial>, StoreError> {
         // By way of the targets, so that the primary key is used and no other case is looked at.
         let query = format!(
             "SELECT {TRIAL} FROM target g
@@ -209,8 +209,8 @@ mod tests {
     use super::*;
     use crate::{
         domain::{
-            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, Retrieved, UnixMillis, Usage,
-            UsageFlag,
+            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, Repeat, Retrieved, TargetPos,
+            UnixMillis, Usage, UsageFlag,
         },
         store::{fixtures::store_with, write::insert::Inserts},
     };
@@ -284,7 +284,7 @@ mod tests {
     }
 
     prop_compose! {
-        fn record(run: i64)(
+        fn record(run: RunRow)(
             (target, case, repeat) in (0..2_u32, 0..3_u32, 1..5_u32),
             outcome in prop::sample::select(Outcome::ALL.to_vec()),
             failure in option::of(failure()),
@@ -299,7 +299,7 @@ mod tests {
             (started_at, finished_at) in (any::<i64>(), any::<i64>()),
         ) -> TrialRecord {
             TrialRecord {
-                key: TrialKey { run, target, case, repeat },
+                key: TrialKey { run, target: TargetPos(target), case: CasePos(case), repeat: Repeat(repeat) },
                 outcome, failure, answer, stop_reason, metered, cost, latency_ms, first_token_ms,
                 queue_wait_ms, backoff_wait_ms, attempts, request_id, model_returned, system_fingerprint,
                 source, retrieved, meta,
@@ -311,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_trial_comes_back_as_it_was_written(record in record(1)) {
+        fn a_trial_comes_back_as_it_was_written(record in record(RunRow(1))) {
             let (store, _) = store_with(3, 5);
             Inserts::prepare(&store.connection).unwrap().trial(&record).unwrap();
             let stored = store.trial(record.key).unwrap();
@@ -328,7 +328,7 @@ mod tests {
         ) {
             let (store, run) = store_with(1, 1);
             let attempt = Attempt {
-                trial: TrialKey { run: run.id, target: 1, case: 0, repeat: 1 },
+                trial: TrialKey { run: run.id, target: TargetPos(1), case: CasePos(0), repeat: Repeat(1) },
                 number,
                 started_at: UnixMillis(5),
                 duration_ms: 1.5,
@@ -350,14 +350,19 @@ mod tests {
         let (store, run) = store_with(2, 2);
         let mut inserts = Inserts::prepare(&store.connection).unwrap();
         for (target, case, repeat) in [(1, 0, 1), (0, 0, 2), (0, 1, 1), (0, 0, 1)] {
-            let key = TrialKey { run: run.id, target, case, repeat };
+            let key = TrialKey {
+                run: run.id,
+                target: TargetPos(target),
+                case: CasePos(case),
+                repeat: Repeat(repeat),
+            };
             inserts.trial(&crate::store::fixtures::answered(key, "x")).unwrap();
         }
         let keys: Vec<(u32, u32)> = store
-            .trials_of_case(run.id, 0)
+            .trials_of_case(run.id, CasePos(0))
             .unwrap()
             .iter()
-            .map(|trial| (trial.record.key.target, trial.record.key.repeat))
+            .map(|trial| (trial.record.key.target.0, trial.record.key.repeat.0))
             .collect();
         assert_eq!(keys, [(0, 1), (0, 2), (1, 1)]);
     }

@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use crate::domain::{RunId, UnixMillis};
+use crate::domain::{RunId, RunRow, UnixMillis};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
@@ -27,13 +27,13 @@ const STALE_MS: i64 = 30_000;
 /// gives it back when it ends; a process that died loses it at once.
 #[derive(Debug)]
 pub struct RunClaim {
-    run: i64,
+    run: RunRow,
     token: String,
 }
 
 impl RunClaim {
     /// The run's row.
-    pub fn run(&self) -> i64 {
+    pub fn run(&self) -> RunRow {
         self.run
     }
 
@@ -59,7 +59,7 @@ impl Store {
     ///
     /// # Errors
     /// When a live process (this one included) works on it.
-    pub fn claim_run(&mut self, run: i64) -> Result<RunClaim, StoreError> {
+    pub fn claim_run(&mut self, run: RunRow) -> Result<RunClaim, StoreError> {
         let failed = failed_to("claim the run");
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
@@ -83,14 +83,14 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn is_worked_on(&self, run: i64) -> Result<bool, StoreError> {
+    pub fn is_worked_on(&self, run: RunRow) -> Result<bool, StoreError> {
         let holder = Holder::of(&self.connection, run).map_err(failed_to("read the run's claim"))?;
         Ok(holder.is_some_and(|holder| holder.is_alive()))
     }
 }
 
 /// Writes this process's claim over whatever is there.
-pub(in crate::store) fn claim(connection: &Connection, run: i64) -> rusqlite::Result<RunClaim> {
+pub(in crate::store) fn claim(connection: &Connection, run: RunRow) -> rusqlite::Result<RunClaim> {
     static CLAIMS: AtomicU64 = AtomicU64::new(0);
     let pid = process::id();
     let now = UnixMillis::now().0;
@@ -113,7 +113,7 @@ struct Holder {
 }
 
 impl Holder {
-    fn of(connection: &Connection, run: i64) -> rusqlite::Result<Option<Self>> {
+    fn of(connection: &Connection, run: RunRow) -> rusqlite::Result<Option<Self>> {
         connection
             .query_row(
                 "SELECT machine, pid, process_started, heartbeat_at FROM run_lock WHERE run = ?",

@@ -6,8 +6,8 @@ use rusqlite::{Connection, OptionalExtension, Statement, params};
 
 use super::{answers::Answers, packed::Packed, status};
 use crate::domain::{
-    AnswerKeeping, Attempt, AttemptEnd, GraderName, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord,
-    Verdict,
+    AnswerKeeping, Attempt, AttemptEnd, GraderName, GraderPos, RetrievalScore, RunRow, RunStatus, Score,
+    TrialKey, TrialRecord, Verdict,
 };
 use crate::store::{
     application,
@@ -63,9 +63,9 @@ pub(in crate::store) struct Inserts<'connection> {
     forget_scores: Statement<'connection>,
     score: Statement<'connection>,
     /// Where the graders of the runs written so far stand.
-    graders: HashMap<i64, HashMap<(GraderName, bool), i64>>,
+    graders: HashMap<RunRow, HashMap<(GraderName, bool), GraderPos>>,
     /// What they keep of their answers.
-    keeping: HashMap<i64, AnswerKeeping>,
+    keeping: HashMap<RunRow, AnswerKeeping>,
 }
 
 impl<'connection> Inserts<'connection> {
@@ -222,7 +222,7 @@ impl<'connection> Inserts<'connection> {
     }
 
     /// What a run keeps of its answers.
-    fn keeping(&mut self, run: i64) -> rusqlite::Result<AnswerKeeping> {
+    fn keeping(&mut self, run: RunRow) -> rusqlite::Result<AnswerKeeping> {
         if let Some(keeping) = self.keeping.get(&run) {
             return Ok(*keeping);
         }
@@ -235,7 +235,7 @@ impl<'connection> Inserts<'connection> {
     }
 
     /// The position of a score's grader in its run; a case's own grader gets the next one.
-    fn grader(&mut self, run: i64, score: &Score) -> rusqlite::Result<i64> {
+    fn grader(&mut self, run: RunRow, score: &Score) -> rusqlite::Result<GraderPos> {
         if !self.graders.contains_key(&run) {
             let known = read_graders(self.connection, run)?;
             self.graders.insert(run, known);
@@ -245,7 +245,7 @@ impl<'connection> Inserts<'connection> {
         if let Some(position) = known.get(&grader) {
             return Ok(*position);
         }
-        let position = known.values().max().map_or(0, |last| last + 1);
+        let position = known.values().max().map_or(GraderPos(0), |last| GraderPos(last.0 + 1));
         self.connection.execute(
             "INSERT INTO grader (run, position, name, hard) VALUES (?, ?, ?, ?)",
             params![run, position, score.grader.as_str(), score.hard],
@@ -265,7 +265,7 @@ impl<'connection> Inserts<'connection> {
 
     pub(in crate::store) fn status(
         &self,
-        run: i64,
+        run: RunRow,
         status: RunStatus,
         stop_reason: Option<&str>,
     ) -> rusqlite::Result<()> {
@@ -277,7 +277,10 @@ fn one_row(changed: usize) -> rusqlite::Result<()> {
     if changed == 1 { Ok(()) } else { Err(rusqlite::Error::StatementChangedRows(changed)) }
 }
 
-fn read_graders(connection: &Connection, run: i64) -> rusqlite::Result<HashMap<(GraderName, bool), i64>> {
+fn read_graders(
+    connection: &Connection,
+    run: RunRow,
+) -> rusqlite::Result<HashMap<(GraderName, bool), GraderPos>> {
     connection
         .prepare("SELECT name, hard, position FROM grader WHERE run = ?")?
         .query_map([run], |row| Ok(((row.get::<_, String>(0)?.into(), row.get(1)?), row.get(2)?)))?

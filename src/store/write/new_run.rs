@@ -7,7 +7,9 @@ use super::{
     claim::{self, RunClaim},
     contents::Contents,
 };
-use crate::domain::{AnswerKeeping, Case, Fingerprint, Price, RunId, RunStatus, Shard, UnixMillis};
+use crate::domain::{
+    AnswerKeeping, Case, CasePos, Fingerprint, Price, RunId, RunRow, RunStatus, Shard, UnixMillis,
+};
 use crate::store::{
     case_content::content_json,
     columns::json,
@@ -49,14 +51,14 @@ pub struct NewRun<'a> {
     /// The part of the golden set that it asks; `None`: all of it.
     pub shard: Option<Shard>,
     /// The place of each of its cases among those of all shards; empty when it has no shard.
-    pub golden_positions: &'a [u32],
+    pub golden_positions: &'a [CasePos],
 }
 
 /// A run that was just made, and claimed by this process.
 #[derive(Debug)]
 pub struct CreatedRun {
     /// Its row.
-    pub id: i64,
+    pub id: RunRow,
     /// Its name.
     pub name: RunId,
     /// The right to work on it.
@@ -88,7 +90,7 @@ impl Store {
     }
 }
 
-fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId), StoreError> {
+fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(RunRow, RunId), StoreError> {
     let failed = failed_to("store the new run");
     let number: i64 = connection
         .query_row(
@@ -123,7 +125,7 @@ fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId),
             ],
         )
         .map_err(&failed)?;
-    let id = connection.last_insert_rowid();
+    let id = RunRow(connection.last_insert_rowid());
     if let Some(shard) = new.shard {
         connection
             .execute(
@@ -136,7 +138,7 @@ fn insert_run(connection: &Connection, new: &NewRun<'_>) -> Result<(i64, RunId),
     Ok((id, RunId::from(name)))
 }
 
-fn insert_targets(connection: &Connection, run: i64, targets: &[NewTarget]) -> Result<(), StoreError> {
+fn insert_targets(connection: &Connection, run: RunRow, targets: &[NewTarget]) -> Result<(), StoreError> {
     for (position, target) in targets.iter().enumerate() {
         let config = json("a target", &target.config)?;
         connection
@@ -156,7 +158,7 @@ fn insert_targets(connection: &Connection, run: i64, targets: &[NewTarget]) -> R
     Ok(())
 }
 
-fn insert_graders(connection: &Connection, run: i64, graders: &[NewGrader]) -> rusqlite::Result<()> {
+fn insert_graders(connection: &Connection, run: RunRow, graders: &[NewGrader]) -> rusqlite::Result<()> {
     for (position, grader) in graders.iter().enumerate() {
         connection.execute(
             "INSERT INTO grader (run, position, name, hard, kind, version) VALUES (?, ?, ?, ?, ?, ?)",
@@ -175,8 +177,8 @@ fn insert_graders(connection: &Connection, run: i64, graders: &[NewGrader]) -> r
 
 fn insert_cases<'c>(
     connection: &Connection,
-    run: i64,
-    golden_positions: &[u32],
+    run: RunRow,
+    golden_positions: &[CasePos],
     cases: impl IntoIterator<Item = (&'c Case, u32)>,
 ) -> Result<(), StoreError> {
     let failed = failed_to("store the new run's cases");

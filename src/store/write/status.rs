@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, params};
 
-use crate::domain::{RunStatus, UnixMillis};
+use crate::domain::{RunRow, RunStatus, UnixMillis};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
@@ -16,7 +16,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn set_status(
         &self,
-        run: i64,
+        run: RunRow,
         status: RunStatus,
         stop_reason: Option<&str>,
     ) -> Result<(), StoreError> {
@@ -27,7 +27,7 @@ impl Store {
 /// Says where a run stands; a run that is not running has an end.
 pub(super) fn set_status(
     connection: &Connection,
-    run: i64,
+    run: RunRow,
     status: RunStatus,
     stop_reason: Option<&str>,
 ) -> rusqlite::Result<()> {

@@ -27,7 +27,9 @@ use super::{
     insert::Inserts,
     packed::{Packed, is_long, pack},
 };
-use crate::domain::{Attempt, QueueRecord, RetrievalScore, RunStatus, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{
+    Attempt, QueueRecord, RetrievalScore, RunRow, RunStatus, Score, TrialKey, TrialRecord, Verdict,
+};
 use crate::store::{
     RequestHash, Reusable,
     error::{StoreError, failed_to},
@@ -79,7 +81,7 @@ pub enum Write {
     /// Where a run stands.
     Status {
         /// The run's row.
-        run: i64,
+        run: RunRow,
         /// Its status.
         status: RunStatus,
         /// Why it ended before all was done.
@@ -97,7 +99,7 @@ pub enum Write {
     /// How a run's queues ran in this session.
     Queues {
         /// The run's row.
-        run: i64,
+        run: RunRow,
         /// One record a queue.
         records: Vec<QueueRecord>,
     },
@@ -442,7 +444,7 @@ impl Batch {
 }
 
 /// Whether the run keeps its answers, so that they may be quoted in a dictionary.
-fn keeps_answers(connection: &Connection, run: i64) -> Result<bool, StoreError> {
+fn keeps_answers(connection: &Connection, run: RunRow) -> Result<bool, StoreError> {
     connection
         .query_row("SELECT store_answers = 'full' FROM run WHERE id = ?", [run], |row| row.get(0))
         .map_err(failed_to("prepare the store's writer"))

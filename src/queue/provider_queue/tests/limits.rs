@@ -1,6 +1,6 @@
 //! Limits a minute: kept to, and used.
 
-use crate::domain::{LimitDimension, LimitReading, Usage};
+use crate::domain::{CasePos, LimitDimension, LimitReading, Repeat, RunRow, TargetPos, Usage};
 
 use super::*;
 
@@ -67,7 +67,8 @@ async fn reserved_output_never_provokes_a_refusal_and_comes_back() {
         let trials = (0..10).map(|case| {
             let queue = queue.clone();
             tokio::spawn(async move {
-                let key = TrialKey { run: 1, target: 0, case, repeat: 1 };
+                let key =
+                    TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
                 let settlement =
                     queue.settle(key, 1, &request(0, case), TokenDemand { input: 0, output: 400 }).await;
                 (begin.elapsed(), ended(settlement))
@@ -166,7 +167,8 @@ async fn run(per_minute: u64, configured: Option<u64>, tells_limits: bool) -> (f
     let trials = (0..200).map(|case| {
         let queue = queue.clone();
         tokio::spawn(async move {
-            let key = TrialKey { run: 1, target: 0, case, repeat: 1 };
+            let key =
+                TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
             ended(queue.settle(key, 1, &request(0, case), TokenDemand::default()).await)
         })
     });

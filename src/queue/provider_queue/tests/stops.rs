@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
+use crate::domain::{CasePos, Repeat, RunRow, TargetPos};
 
 #[tokio::test(start_paused = true)]
 async fn an_exhausted_quota_costs_one_request_a_place_and_loses_no_case() {
@@ -59,8 +60,8 @@ async fn a_stopped_target_returns_its_trials_and_leaves_the_neighbours() {
     }
     assert_eq!((answered(&settlements), returned(&settlements)), (50, 50));
     assert!(stage.sent().iter().filter(|sent| sent.target == 1).count() <= 4);
-    assert_eq!(stage.queue.target_stopped(1).unwrap().kind, FailureKind::UnknownModel);
-    assert_eq!((stage.queue.target_stopped(0), stage.queue.stopped()), (None, None));
+    assert_eq!(stage.queue.target_stopped(TargetPos(1)).unwrap().kind, FailureKind::UnknownModel);
+    assert_eq!((stage.queue.target_stopped(TargetPos(0)), stage.queue.stopped()), (None, None));
     assert!(matches!(stage.stops().as_slice(), [StopReason::TargetRefused { .. }]));
 }
 
@@ -84,7 +85,7 @@ async fn an_interrupt_wakes_all_waiters_and_lets_the_rest_finish() {
     assert_eq!(returned(&settlements) + answered(&settlements), 50);
     assert_eq!(answered(&settlements), stage.sent().iter().filter(|sent| sent.case > 1).count());
     assert_eq!(stage.stops(), [StopReason::Interrupted]);
-    let key = TrialKey { run: 1, target: 0, case: 99, repeat: 1 };
+    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(99), repeat: Repeat(1) };
     let late = stage.queue.settle(key, 1, &request(0, 99), TokenDemand::default()).await;
     assert_eq!(late, Settlement::Returned { attempts: vec![] });
 }
@@ -120,7 +121,8 @@ async fn places_are_never_exceeded_on_several_threads() {
     let trials = (0..4_000).map(|case| {
         let queue = queue.clone();
         tokio::spawn(async move {
-            let key = TrialKey { run: 1, target: 0, case, repeat: 1 };
+            let key =
+                TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
             queue.settle(key, 1, &request(0, case), TokenDemand::default()).await
         })
     });

@@ -1,7 +1,7 @@
 //! How single trials end.
 
 use super::*;
-use crate::domain::ReplyLatency;
+use crate::domain::{CasePos, Repeat, ReplyLatency, RunRow, TargetPos};
 
 #[tokio::test(start_paused = true)]
 async fn without_retries_each_case_is_asked_once() {
@@ -50,7 +50,7 @@ async fn a_repeated_trial_ends_once_with_its_attempts_beneath() {
         assert_eq!((first.number, first.status, first.request_id.as_deref()), (1, Some(429), Some("req-1")));
         assert_eq!((second.number, &second.end), (2, &AttemptEnd::Answered));
     }
-    let key = TrialKey { run: 1, target: 0, case: 0, repeat: 1 };
+    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat(1) };
     let settled = ended(stage.queue.settle(key, 3, &request(0, 0), TokenDemand::default()).await);
     assert_eq!(settled.attempts[0].number, 3);
 }

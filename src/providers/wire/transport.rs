@@ -1,21 +1,28 @@
 //! The shared transport: one JSON body out, one body back, every trouble named.
 //!
-//! It sends exactly once. Connections are kept and reused; proxies are taken from the usual
-//! environment variables. What a complete response means is the dialect's to read.
+//! It sends exactly once, and puts the account's key on at the last moment. Connections are kept and
+//! reused; proxies are taken from the usual environment variables. What a complete response means is
+//! the dialect's to read.
 
-use std::{error::Error, fmt, io, iter, time::Duration};
+use std::{
+    error::Error,
+    fmt, io, iter,
+    time::{Duration, SystemTime},
+};
 
 use bytes::Bytes;
 use reqwest::{
-    Client, Method, Response, Url,
-    header::{HeaderMap, HeaderName, HeaderValue, LOCATION},
+    Client, Method, RequestBuilder, Response, Url,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT},
     redirect, retry,
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
 
-use super::{HttpError, HttpSettings, Secrets, http_settings::without_password};
-use crate::domain::{ErrorClass, Failure, FailureKind};
+use super::{HttpError, HttpSettings, Secrets, settings::without_password};
+use crate::domain::{ErrorClass, Failure, FailureKind, HttpMethod, Wire};
+
+/// What is sent as `user-agent`.
+const OWN_NAME: &str = concat!("caseload/", env!("CARGO_PKG_VERSION"));
 
 /// Of an error's body no more than this is read: it holds a sentence.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
@@ -29,13 +36,26 @@ pub struct HttpResponse {
     pub headers: HeaderMap,
     /// Its body, decompressed.
     pub body: Bytes,
+    /// When it came: dates in its headers are measured against this where it tells no clock of its own.
+    pub received_at: SystemTime,
 }
 
-/// The connections to one server.
-pub(super) struct Transport {
-    pub(super) client: Client,
-    pub(super) url: Url,
+/// The header that carries an account's key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHeader {
+    /// Its name.
+    pub name: &'static str,
+    /// What stands before the key.
+    pub prefix: &'static str,
+}
+
+/// The connections to one server, and what goes with every request to it.
+pub(in crate::providers) struct Transport {
+    client: Client,
+    url: Url,
     pub(super) max_body_bytes: usize,
+    /// The key and the headers of the account's settings.
+    own_headers: HeaderMap,
     secrets: Secrets,
 }
 
@@ -47,22 +67,17 @@ impl fmt::Debug for Transport {
 }
 
 impl Transport {
-    /// Sets up the connections to `settings.base_url` + `path`. The `key` headers go with every
-    /// request; their values are secret.
-    pub(super) fn new(
+    /// Sets up the connections to `settings.base_url`. The key and the headers of the settings go with
+    /// every request; the key's value, and what is named like one, is secret.
+    pub(in crate::providers) fn new(
         settings: &HttpSettings,
-        path: &str,
-        fixed: &[(&str, &str)],
-        key: Option<(&str, String, &SecretString)>,
+        key: Option<(KeyHeader, &SecretString)>,
     ) -> Result<Self, HttpError> {
-        let url = endpoint(&settings.base_url, path)?;
+        let url = base(&settings.base_url)?;
         let mut headers = HeaderMap::new();
-        for (name, value) in fixed {
-            headers.insert(header_name(name)?, header_value(name, value)?);
-        }
         let mut secrets = vec![];
-        if let Some((name, value, secret)) = key {
-            let mut value = header_value(name, &value)?;
+        if let Some((KeyHeader { name, prefix }, secret)) = key {
+            let mut value = header_value(name, &format!("{prefix}{}", secret.expose_secret().trim()))?;
             value.set_sensitive(true);
             headers.insert(header_name(name)?, value);
             secrets.push(secret.clone());
@@ -82,8 +97,6 @@ impl Transport {
             headers.insert(header_name(name)?, parsed);
         }
         let mut client = Client::builder()
-            .user_agent(concat!("caseload/", env!("CARGO_PKG_VERSION")))
-            .default_headers(headers)
             .connect_timeout(settings.connect_timeout)
             .read_timeout(settings.idle_timeout)
             .pool_max_idle_per_host(settings.max_idle_connections)
@@ -100,33 +113,22 @@ impl Transport {
             client = client.no_proxy();
         }
         let client = client.build().map_err(|source| HttpError::Client { source })?;
-        Ok(Self { client, url, max_body_bytes: settings.max_body_bytes, secrets: Secrets::new(secrets) })
+        let max_body_bytes = settings.max_body_bytes;
+        Ok(Self { client, url, max_body_bytes, own_headers: headers, secrets: Secrets::new(secrets) })
     }
 
     /// What must not be printed of this account.
-    pub(super) fn secrets(&self) -> &Secrets {
+    pub(in crate::providers) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
-    /// Sends `body` and reads the response.
+    /// Sends `wire` and reads the response.
     ///
     /// # Errors
     /// A [`Failure`] when no complete response came back, and for redirects, which are never
     /// followed: they would carry the key elsewhere. A response with an error status is complete.
-    pub(super) async fn post(&self, body: &Value) -> Result<HttpResponse, Failure> {
-        self.send(&Method::POST, Some(body)).await
-    }
-
-    /// The same by any method, with or without a body.
-    ///
-    /// # Errors
-    /// As [`Self::post`].
-    pub(super) async fn send(&self, method: &Method, body: Option<&Value>) -> Result<HttpResponse, Failure> {
-        let request = self.client.request(method.clone(), self.url.clone());
-        let sent = match body {
-            Some(body) => request.json(body).send().await,
-            None => request.send().await,
-        };
+    pub(in crate::providers) async fn send(&self, wire: &Wire) -> Result<HttpResponse, Failure> {
+        let sent = self.request(wire).send().await;
         let response = sent.map_err(|error| self.failure(error, None))?;
         let status = response.status();
         if status.is_redirection() {
@@ -135,7 +137,32 @@ impl Transport {
         let headers = response.headers().clone();
         let body =
             if status.is_success() { self.read_answer(response).await? } else { read_error(response).await };
-        Ok(HttpResponse { status: status.as_u16(), headers, body })
+        Ok(HttpResponse { status: status.as_u16(), headers, body, received_at: SystemTime::now() })
+    }
+
+    /// The request as it is sent: the wire's own headers, then the account's, which win.
+    pub(super) fn request(&self, wire: &Wire) -> RequestBuilder {
+        let mut url = self.url.clone();
+        url.set_path(&format!("{}{}", self.url.path().trim_end_matches('/'), wire.path));
+        if !wire.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(&wire.query);
+        }
+        let method = match wire.method {
+            HttpMethod::Post => Method::POST,
+            HttpMethod::Put => Method::PUT,
+            HttpMethod::Get => Method::GET,
+        };
+        let mut own = self.own_headers.clone();
+        let mut request = self.client.request(method, url);
+        if !wire.body.is_empty() {
+            own.remove(CONTENT_TYPE);
+            request = request.header(CONTENT_TYPE, "application/json").body(wire.body.clone());
+        }
+        request = request.header(ACCEPT, "*/*").header(USER_AGENT, OWN_NAME);
+        for (name, value) in &wire.headers {
+            request = request.header(name, value);
+        }
+        request.headers(own)
     }
 
     /// A whole answer, or the reason why it is not whole.
@@ -178,14 +205,14 @@ impl Transport {
             format!("the server redirects{to}; redirects are not followed, since they would carry the key");
         Failure {
             status: Some(response.status().as_u16()),
-            ..Failure::new(ErrorClass::StopQueue, FailureKind::Redirect, self.secrets.hide(&message))
+            ..Failure::new(ErrorClass::StopQueue, FailureKind::Redirect, message)
         }
     }
 
     /// What a transport error means. `status` is there when the response had begun.
     pub(super) fn failure(&self, error: reqwest::Error, status: Option<u16>) -> Failure {
         let error = error.without_url();
-        let message = self.secrets.hide(&chain(&error));
+        let message = chain(&error);
         let (class, kind, may_be_billed) = if error.is_builder() {
             (ErrorClass::StopQueue, FailureKind::Connect, false)
         } else if error.is_connect() {
@@ -212,15 +239,11 @@ pub(super) async fn read_error(mut response: Response) -> Bytes {
     body.into()
 }
 
-/// `path` below `base_url`, whatever slash either has; the query stays (Azure's `api-version`).
-fn endpoint(base_url: &str, path: &str) -> Result<Url, HttpError> {
+/// Where the server stands. A query stays (Azure's `api-version`), whatever path is put before it.
+fn base(base_url: &str) -> Result<Url, HttpError> {
     let wrong = || HttpError::BaseUrl { url: without_password(base_url) };
-    let mut url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong());
-    }
-    url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
-    Ok(url)
+    let url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(wrong()) }
 }
 
 /// Whether a URL leads to this very machine, where no proxy could follow.
@@ -277,10 +300,11 @@ fn sources(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static
 mod tests {
     use std::time::Instant;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::providers::test_server::{TestServer, Then, ok};
+    use crate::domain::Bounds;
+    use crate::providers::wire::test_server::{TestServer, Then, ok};
 
     /// `{"answer":"zipped"}`.
     const ZIPPED: [u8; 39] = [
@@ -302,14 +326,26 @@ mod tests {
         }
     }
 
+    const KEY: KeyHeader = KeyHeader { name: "x-api-key", prefix: "" };
+
+    fn wire(body: &Value) -> Wire {
+        Wire {
+            method: HttpMethod::Post,
+            path: "/ask".to_owned(),
+            query: vec![],
+            headers: vec![("x-fixed".to_owned(), "yes".to_owned())],
+            body: body.to_string().into(),
+            streamed: false,
+            bounds: Bounds::default(),
+        }
+    }
+
     fn transport(server: &TestServer) -> Transport {
-        let key = SecretString::from("the-secret-key");
-        let key = ("x-api-key", "the-secret-key".to_owned(), &key);
-        Transport::new(&settings(server), "/ask", &[("x-fixed", "yes")], Some(key)).unwrap()
+        Transport::new(&settings(server), Some((KEY, &"the-secret-key".into()))).unwrap()
     }
 
     async fn answer(bytes: impl Into<Vec<u8>>, then: Then) -> Result<HttpResponse, Failure> {
-        transport(&TestServer::start(bytes, then)).post(&json!({"q": 1})).await
+        transport(&TestServer::start(bytes, then)).send(&wire(&json!({"q": 1}))).await
     }
 
     async fn failure(bytes: impl Into<Vec<u8>>, then: Then) -> Failure {
@@ -322,8 +358,8 @@ mod tests {
         let mut settings = settings(&server);
         settings.base_url.push_str("/v1/?api-version=3");
         settings.headers = vec![("X-Title".to_owned(), "nightly".to_owned())];
-        let transport = Transport::new(&settings, "/ask", &[("x-fixed", "yes")], None).unwrap();
-        transport.post(&json!({"q": "ü"})).await.unwrap();
+        let transport = Transport::new(&settings, None).unwrap();
+        transport.send(&wire(&json!({"q": "ü"}))).await.unwrap();
 
         let request = server.requests().remove(0);
         let (head, body) = request.split_once("\r\n\r\n").unwrap();
@@ -348,11 +384,35 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_accounts_own_headers_win_and_none_is_sent_twice() {
+        let server = TestServer::start(ok("", b"{}"), Then::Keep);
+        let mut settings = settings(&server);
+        settings.headers = ["x-fixed", "user-agent", "content-type"]
+            .map(|name| (name.to_owned(), "own".to_owned()))
+            .to_vec();
+        let transport = Transport::new(&settings, Some((KEY, &"the-secret-key\n".into()))).unwrap();
+        transport.send(&wire(&json!({}))).await.unwrap();
+        let request = server.requests().remove(0);
+        let ours: Vec<&str> = request.lines().skip(1).take(6).collect();
+        assert_eq!(
+            ours,
+            [
+                "content-type: application/json",
+                "accept: */*",
+                "user-agent: own",
+                "x-fixed: own",
+                "x-api-key: the-secret-key",
+                "accept-encoding: gzip",
+            ]
+        );
+    }
+
+    #[tokio::test]
     async fn one_connection_serves_many_requests() {
         let server = TestServer::start(ok("", b"{}"), Then::Keep);
         let transport = transport(&server);
         for _ in 0..5 {
-            assert_eq!(transport.post(&json!({})).await.unwrap().status, 200);
+            assert_eq!(transport.send(&wire(&json!({}))).await.unwrap().status, 200);
         }
         assert_eq!((server.requests().len(), server.connections()), (5, 1));
     }
@@ -361,10 +421,10 @@ mod tests {
     async fn many_requests_are_in_flight_at_once() {
         let server = TestServer::start(ok("", b"{}"), Then::Keep);
         let transport = HttpSettings { idle_timeout: Duration::from_secs(30), ..settings(&server) };
-        let transport = Transport::new(&transport, "", &[], None).unwrap();
-        let body = json!({});
+        let transport = Transport::new(&transport, None).unwrap();
+        let body = wire(&json!({}));
         for _ in 0..2 {
-            let all = futures_util::future::join_all((0..64).map(|_| transport.post(&body))).await;
+            let all = futures_util::future::join_all((0..64).map(|_| transport.send(&body))).await;
             assert!(all.iter().all(|answer| answer.as_ref().is_ok_and(|answer| answer.body == "{}")));
         }
         assert_eq!(server.requests().len(), 128);
@@ -450,8 +510,8 @@ mod tests {
     async fn a_refused_connection_is_tried_again_and_never_billed() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let settings = HttpSettings::new(format!("http://127.0.0.1:{port}"));
-        let transport = Transport::new(&settings, "/ask", &[], None).unwrap();
-        let failure = transport.post(&json!({})).await.unwrap_err();
+        let transport = Transport::new(&settings, None).unwrap();
+        let failure = transport.send(&wire(&json!({}))).await.unwrap_err();
         assert_eq!((failure.class, failure.kind), (ErrorClass::Retry, FailureKind::Connect));
         assert!(!failure.may_be_billed);
         assert!(failure.message.contains("refused"), "{}", failure.message);
@@ -469,45 +529,43 @@ mod tests {
             let _ = stream.read(&mut [0; 1_024]);
         });
         let settings = HttpSettings::new(format!("https://127.0.0.1:{port}"));
-        let transport = Transport::new(&settings, "/ask", &[], None).unwrap();
-        let failure = transport.post(&json!({})).await.unwrap_err();
+        let transport = Transport::new(&settings, None).unwrap();
+        let failure = transport.send(&wire(&json!({}))).await.unwrap_err();
         assert_eq!((failure.class, failure.kind), (ErrorClass::StopQueue, FailureKind::Connect));
     }
 
     #[test]
     fn a_base_url_is_checked_before_anything_is_sent() {
         for url in ["", "localhost:8000", "api.example.com/v1", "ftp://x/", "https://"] {
-            let error = Transport::new(&HttpSettings::new(url), "", &[], None).unwrap_err();
+            let error = Transport::new(&HttpSettings::new(url), None).unwrap_err();
             assert!(matches!(error, HttpError::BaseUrl { .. }), "{url}");
         }
-        let error = Transport::new(&HttpSettings::new("ftp://me:pass@host/x"), "", &[], None).unwrap_err();
+        let error = Transport::new(&HttpSettings::new("ftp://me:pass@host/x"), None).unwrap_err();
         assert!(!error.to_string().contains("pass"), "{error}");
     }
 
     #[test]
     fn a_key_that_no_header_may_have_is_named_not_shown() {
         let key = SecretString::from("bad\nkey");
-        let key = ("x-api-key", "bad\nkey".to_owned(), &key);
-        let error = Transport::new(&HttpSettings::new("http://localhost"), "", &[], Some(key)).unwrap_err();
+        let error = Transport::new(&HttpSettings::new("http://localhost"), Some((KEY, &key))).unwrap_err();
         assert!(error.to_string().contains("`x-api-key`") && !error.to_string().contains("bad"), "{error}");
     }
 
     #[test]
     fn debug_shows_no_key_and_no_header_value() {
         let key = SecretString::from("the-secret-key");
-        let key = ("x-api-key", "the-secret-key".to_owned(), &key);
         let settings = HttpSettings {
             headers: vec![("x-proxy-token".to_owned(), "other-secret".to_owned())],
             ..HttpSettings::new("http://localhost")
         };
-        let shown = format!("{settings:?} {:?}", Transport::new(&settings, "", &[], Some(key)).unwrap());
+        let shown = format!("{settings:?} {:?}", Transport::new(&settings, Some((KEY, &key))).unwrap());
         assert!(shown.contains("x-proxy-token") && !shown.contains("-secret"), "{shown}");
     }
 
     #[tokio::test]
     async fn an_account_name_in_the_url_is_not_shown_either() {
         let settings = HttpSettings::new("http://me:pass-word@127.0.0.1:9");
-        let transport = Transport::new(&settings, "", &[], None).unwrap();
+        let transport = Transport::new(&settings, None).unwrap();
         assert!(!format!("{transport:?} {settings:?}").contains("pass-word"));
     }
 }

@@ -4,7 +4,13 @@ use std::fmt;
 
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::domain::text::collapsed;
+use crate::{
+    domain::{
+        Reply,
+        text::{beginning, collapsed},
+    },
+    providers::Rejection,
+};
 
 /// Longest provider message that is kept, in characters.
 const MAX_MESSAGE_CHARS: usize = 500;
@@ -12,6 +18,9 @@ const MAX_MESSAGE_CHARS: usize = 500;
 /// A secret shorter than this is a placeholder such as `-` or `x`: hiding it would only make
 /// messages unreadable.
 const MIN_SECRET_CHARS: usize = 4;
+
+/// Of the text before a stream broke no more characters than this go into the failure's message.
+const SHOWN_CHARS: usize = 200;
 
 const HIDDEN: &str = "[hidden]";
 
@@ -44,7 +53,53 @@ impl Secrets {
 
     /// A text as it is, but for the account's own secrets.
     pub fn conceal(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), HIDDEN))
+        let mut text = text.to_owned();
+        self.conceal_in(&mut text);
+        text
+    }
+
+    /// What came off the wire, without the account's secrets: the one place for all dialects. The answer
+    /// is whole here, so that a key that was cut by the pieces of a stream is found, too.
+    pub fn conceal_all(&self, read: Result<Reply, Rejection>) -> Result<Reply, Rejection> {
+        match read {
+            Ok(mut reply) => {
+                self.conceal_in(&mut reply.text);
+                let words = [&mut reply.model, &mut reply.system_fingerprint, &mut reply.request_id];
+                words.into_iter().flatten().for_each(|word| self.conceal_in(word));
+                reply.stop_reason = reply.stop_reason.map(|reason| self.hide(&reason));
+                reply.metered.raw.iter_mut().for_each(|raw| self.conceal_in(raw));
+                Ok(reply)
+            }
+            Err(rejection) => Err(self.conceal_rejection(rejection)),
+        }
+    }
+
+    /// The same for what brought no answer.
+    pub fn conceal_rejection(&self, mut rejection: Rejection) -> Rejection {
+        let message = self.hide(&rejection.failure.message);
+        rejection.failure.message = self.with_text(message, &std::mem::take(&mut rejection.text));
+        let words = [&mut rejection.request_id, &mut rejection.metered.raw];
+        words.into_iter().flatten().for_each(|word| self.conceal_in(word));
+        rejection
+    }
+
+    /// A failure's message, and the beginning of the text that had come before it.
+    fn with_text(&self, message: String, text: &str) -> String {
+        if text.is_empty() {
+            return message;
+        }
+        let text = self.conceal(text);
+        let shown = beginning(&text, SHOWN_CHARS);
+        let rest = if shown.len() < text.len() { "…" } else { "" };
+        format!("{message}; the text before it: `{}{rest}`", self.hide(shown))
+    }
+
+    fn conceal_in(&self, text: &mut String) {
+        for secret in &self.0 {
+            if text.contains(secret.expose_secret()) {
+                *text = text.replace(secret.expose_secret(), HIDDEN);
+            }
+        }
     }
 }
 
@@ -121,6 +176,23 @@ mod tests {
     fn a_key_is_not_saved_by_being_cut_in_half() {
         let message = format!("{} secret-key-123", "y".repeat(MAX_MESSAGE_CHARS - 7));
         assert!(!secrets(&["secret-key-123"]).hide(&message).contains("secr"));
+    }
+
+    #[test]
+    fn an_answer_and_what_stands_beside_it_keep_no_key() {
+        let secrets = secrets(&["my-test-key"]);
+        let reply = Reply { model: Some("m my-test-key".into()), ..Reply::answered("it is my-test-key\n") };
+        let reply = secrets.conceal_all(Ok(reply)).unwrap();
+        assert_eq!((reply.text.as_str(), reply.model.as_deref()), ("it is [hidden]\n", Some("m [hidden]")));
+    }
+
+    #[test]
+    fn a_text_that_broke_off_is_shown_without_the_key_that_its_end_cuts() {
+        let text = format!("{} my-test-key and more", "y".repeat(SHOWN_CHARS - 6));
+        let rejection = Rejection { text, ..Rejection::malformed("no") };
+        let message = secrets(&["my-test-key"]).conceal_all(Err(rejection)).unwrap_err().failure.message;
+        assert!(message.starts_with("no; the text before it: `yyy") && message.ends_with("…`"), "{message}");
+        assert!(!message.contains("my-te"), "{message}");
     }
 
     #[test]

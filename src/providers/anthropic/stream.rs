@@ -3,22 +3,22 @@
 //! Source: Anthropic API reference, "Streaming messages". What comes out is read by the same
 //! function as a message that came in one piece.
 
-use std::time::SystemTime;
-
 use serde_json::{Map, Value, json};
 
-use super::{
-    Rejection, Secrets,
-    anthropic::read_message,
-    classify,
-    error_body::ErrorBody,
-    limit_headers::anthropic_limits,
-    response::{error_reply, header, with_headers},
-    sse::SseEvent,
-    streaming::{Step, Streamed, ended_early, incomplete, with_text},
-    usage::anthropic_usage,
+use super::{errors, limits::limits, read_message, usage::usage};
+use crate::{
+    domain::{Failure, Metered, Reply},
+    providers::{
+        Rejection,
+        dialect::Assembler,
+        wire::{
+            error_body::ErrorBody,
+            response::{error_reply, header, with_headers},
+            sse::SseEvent,
+            streamed::{Step, Streamed, ended_early, incomplete},
+        },
+    },
 };
-use crate::domain::{Failure, Metered, Reply};
 
 /// One message as far as it has come.
 #[derive(Debug, Default)]
@@ -39,9 +39,9 @@ enum End {
     Unreadable,
 }
 
-impl MessageStream {
+impl Assembler for MessageStream {
     /// Takes the next event. Events of unknown names are read over, as the documentation asks.
-    pub fn take(&mut self, event: &SseEvent) -> Step {
+    fn take(&mut self, event: &SseEvent) -> Step {
         if self.end.is_some() {
             return Step::Ended;
         }
@@ -85,13 +85,32 @@ impl MessageStream {
         }
     }
 
+    fn finish(self: Box<Self>, streamed: &Streamed) -> Result<Reply, Rejection> {
+        let head = &streamed.head;
+        let request_id = header(&head.headers, "request-id").or_else(|| self.request_id.clone());
+        let read = match &self.end {
+            Some(End::Complete) => self.read_whole(streamed),
+            Some(End::Error(error)) => {
+                let read = error_reply(head, error, errors::meaning(head.status, error));
+                read.map_err(|rejection| self.rejected(rejection.failure))
+            }
+            Some(End::Unreadable) => {
+                Err(self.rejected(Rejection::malformed("an event of the stream is not JSON").failure))
+            }
+            None => Err(ended_early(streamed, &self.text, self.metered_so_far())),
+        };
+        with_headers(read, request_id, limits(&head.headers, head.received_at))
+    }
+}
+
+impl MessageStream {
     fn add(&mut self, text: &str) -> Step {
         self.text.push_str(text);
         if text.is_empty() { Step::Begun } else { Step::Text }
     }
 
-    fn count(&mut self, usage: Option<&Value>) {
-        for (name, count) in usage.and_then(Value::as_object).into_iter().flatten() {
+    fn count(&mut self, told: Option<&Value>) {
+        for (name, count) in told.and_then(Value::as_object).into_iter().flatten() {
             if count.is_null() {
                 continue;
             }
@@ -101,29 +120,6 @@ impl MessageStream {
             }
             self.usage.insert(name.clone(), count.clone());
         }
-    }
-
-    /// The answer, or why there is none.
-    ///
-    /// # Errors
-    /// A [`Rejection`] when the stream told an error, ended before `message_stop`, or was no message.
-    pub fn finish(self, streamed: &Streamed, secrets: &Secrets, now: SystemTime) -> Result<Reply, Rejection> {
-        let head = &streamed.head;
-        let request_id = header(&head.headers, "request-id").or_else(|| self.request_id.clone());
-        let read = match &self.end {
-            Some(End::Complete) => self.read_whole(streamed),
-            Some(End::Error(error)) => {
-                let meaning = classify::anthropic(head.status, error);
-                let read = error_reply(head, error, meaning, secrets, now);
-                read.map_err(|rejection| self.rejected(rejection.failure, secrets))
-            }
-            Some(End::Unreadable) => {
-                let unreadable = Rejection::malformed("an event of the stream is not JSON");
-                Err(self.rejected(unreadable.failure, secrets))
-            }
-            None => Err(ended_early(streamed, &self.text, self.metered_so_far(), secrets)),
-        };
-        with_headers(read, request_id, anthropic_limits(&head.headers, now))
     }
 
     fn read_whole(&self, streamed: &Streamed) -> Result<Reply, Rejection> {
@@ -139,9 +135,9 @@ impl MessageStream {
         Ok(Reply { first_token_ms: streamed.first_token_ms, ..reply })
     }
 
-    fn rejected(&self, failure: Failure, secrets: &Secrets) -> Rejection {
-        let message = with_text(failure.message, &self.text, secrets);
-        Rejection { metered: self.metered_so_far(), ..Rejection::from(Failure { message, ..failure }) }
+    fn rejected(&self, failure: Failure) -> Rejection {
+        let text = self.text.clone();
+        Rejection { metered: self.metered_so_far(), text, ..Rejection::from(failure) }
     }
 
     fn metered_so_far(&self) -> Metered {
@@ -149,7 +145,7 @@ impl MessageStream {
             return Metered::default();
         }
         let raw = Value::Object(self.usage.clone());
-        incomplete(anthropic_usage(&raw), &raw)
+        incomplete(usage(&raw), &raw)
     }
 }
 
@@ -173,8 +169,16 @@ mod tests {
     use super::*;
     use crate::{
         domain::{ErrorClass, FailureKind, Outcome, Usage, UsageFlag},
-        providers::{response::tests::response, sse::SseReader},
+        providers::{
+            Secrets,
+            wire::{response::tests::response, sse::SseReader},
+        },
     };
+
+    /// What the sender makes of an assembled answer.
+    fn finish(stream: MessageStream, streamed: &Streamed) -> Result<Reply, Rejection> {
+        Secrets::default().conceal_all(Box::new(stream).finish(streamed))
+    }
 
     fn streamed(headers: &[(&str, &str)]) -> Streamed {
         Streamed { head: response(200, headers, ""), broken: None, first_token_ms: Some(12.5) }
@@ -187,7 +191,7 @@ mod tests {
             let name = data["type"].as_str().unwrap_or_default().to_owned();
             stream.take(&SseEvent { name, data: data.to_string() });
         }
-        stream.finish(&streamed(&[]), &Secrets::default(), SystemTime::UNIX_EPOCH)
+        finish(stream, &streamed(&[]))
     }
 
     fn start(usage: Value) -> Value {
@@ -228,7 +232,7 @@ mod tests {
         use Step::{Begun, Ended, Text, Waiting};
         assert_eq!(steps, [Begun, Begun, Begun, Waiting, Waiting, Text, Text, Begun, Ended]);
         let headers = [("request-id", "req_0dd4"), ("anthropic-ratelimit-requests-limit", "50")];
-        let reply = stream.finish(&streamed(&headers), &Secrets::default(), SystemTime::UNIX_EPOCH).unwrap();
+        let reply = finish(stream, &streamed(&headers)).unwrap();
         assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "So, deux cafés."));
         assert_eq!(
             (reply.model.as_deref(), reply.stop_reason.as_deref()),
@@ -382,8 +386,7 @@ mod tests {
         stream.take(&SseEvent { name: String::new(), data: text("Hello").to_string() });
         let silent = Failure::new(ErrorClass::Retry, FailureKind::Timeout, "operation timed out");
         let streamed = Streamed { broken: Some(silent), ..streamed(&[]) };
-        let failure =
-            stream.finish(&streamed, &Secrets::default(), SystemTime::UNIX_EPOCH).unwrap_err().failure;
+        let failure = finish(stream, &streamed).unwrap_err().failure;
         assert_eq!((failure.kind, failure.may_be_billed), (FailureKind::Timeout, true));
         assert_eq!(
             failure.message,
@@ -399,8 +402,7 @@ mod tests {
             stream.take(&SseEvent { name: String::new(), data: "{\"type\":\"conte".into() }),
             Step::Ended
         );
-        let failure =
-            stream.finish(&streamed(&[]), &Secrets::default(), SystemTime::UNIX_EPOCH).unwrap_err().failure;
+        let failure = finish(stream, &streamed(&[])).unwrap_err().failure;
         assert_eq!((failure.class, failure.kind), (ErrorClass::Retry, FailureKind::Malformed));
     }
 
@@ -411,7 +413,7 @@ mod tests {
             for body in &bodies {
                 stream.take(&SseEvent { name: String::new(), data: String::from_utf8_lossy(body).into_owned() });
             }
-            let _ = stream.finish(&streamed(&[]), &Secrets::default(), SystemTime::UNIX_EPOCH);
+            let _ = finish(stream, &streamed(&[]));
         }
     }
 }

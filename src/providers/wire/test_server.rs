@@ -13,7 +13,7 @@ use std::{
 
 /// What the server does once it has written its bytes.
 #[derive(Clone, Copy)]
-pub(super) enum Then {
+pub(in crate::providers) enum Then {
     /// It waits for the next request.
     Keep,
     /// It closes the connection.
@@ -23,21 +23,21 @@ pub(super) enum Then {
 }
 
 /// A server that answers every request alike.
-pub(super) struct TestServer {
+pub(in crate::providers) struct TestServer {
     /// `http://127.0.0.1:<port>`.
-    pub(super) base_url: String,
+    pub(in crate::providers) base_url: String,
     requests: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
 }
 
 impl TestServer {
     /// Starts it; it lives until the tests end.
-    pub(super) fn start(answer: impl Into<Vec<u8>>, then: Then) -> Self {
+    pub(in crate::providers) fn start(answer: impl Into<Vec<u8>>, then: Then) -> Self {
         Self::slowly(vec![(Duration::ZERO, answer.into())], then)
     }
 
     /// The same, writing its answer in pieces, each after a wait.
-    pub(super) fn slowly(pieces: Vec<(Duration, Vec<u8>)>, then: Then) -> Self {
+    pub(in crate::providers) fn slowly(pieces: Vec<(Duration, Vec<u8>)>, then: Then) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = Self {
             base_url: format!("http://{}", listener.local_addr().unwrap()),
@@ -57,18 +57,18 @@ impl TestServer {
     }
 
     /// Every request so far, head and body.
-    pub(super) fn requests(&self) -> Vec<String> {
+    pub(in crate::providers) fn requests(&self) -> Vec<String> {
         self.requests.lock().unwrap().clone()
     }
 
     /// How many connections were made.
-    pub(super) fn connections(&self) -> usize {
+    pub(in crate::providers) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }
 
 /// A response of status 200 with this body.
-pub(super) fn ok(headers: &str, body: &[u8]) -> Vec<u8> {
+pub(in crate::providers) fn ok(headers: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 200 OK\r\n{headers}content-length: {}\r\n\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);

@@ -2,99 +2,103 @@
 //!
 //! Source: Anthropic API reference, "Messages" and "Errors"; header `anthropic-version: 2023-06-01`.
 
-use std::time::SystemTime;
+mod count_tokens;
+mod errors;
+mod limits;
+pub mod stream;
+mod usage;
 
-use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
+use self::stream::MessageStream;
 use super::{
-    HttpError, HttpSettings, Rejection, Secrets,
-    anthropic_stream::MessageStream,
-    classify,
-    error_body::ErrorBody,
-    http::{HttpResponse, Transport},
-    limit_headers::anthropic_limits,
+    Rejection,
+    dialect::{Assembler, Dialect, DialectSettings, Facts},
+    families::family,
     parameters::merge,
-    prompt_cache::cache_control,
-    response::{error_reply, header, with_headers},
-    streaming::{Arrived, Step},
-    usage::anthropic_usage,
+    tokens::Tokenizer,
+    wire::{
+        body::posted,
+        error_body::ErrorBody,
+        response::{error_reply, header, with_headers},
+        transport::{HttpResponse, KeyHeader},
+    },
 };
-use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
+use crate::domain::{CacheLifetime, Message, Metered, Outcome, PromptCache, Reply, Request, Role, Wire};
+
+/// Anthropic.
+pub static FACTS: Facts = Facts {
+    name: "anthropic",
+    base_url: "https://api.anthropic.com",
+    key_variable: "ANTHROPIC_API_KEY",
+    key_header: KeyHeader { name: "x-api-key", prefix: "" },
+    is_spoken_elsewhere: false,
+    default_output: Some(DEFAULT_MAX_TOKENS),
+    cache_fields: &["cache_control"],
+    tokenizer: Tokenizer::ClaudeCharacters,
+    counting: Some(count_tokens::COUNTING),
+    make: |facts, settings| Box::new(Anthropic { facts, prefix: version_prefix(settings) }),
+};
 
 /// Sent when a target sets no `max_tokens`: the API requires one.
-const DEFAULT_MAX_TOKENS: u32 = 1_024;
+const DEFAULT_MAX_TOKENS: u64 = 1_024;
 
 /// With more output than this an answer may take longer than the ten minutes that an unstreamed
 /// request is given (the official clients reckon 128,000 tokens an hour), so it is streamed.
 pub const MAX_UNSTREAMED_TOKENS: u64 = 21_333;
 
-/// One account with Anthropic.
-#[derive(Debug)]
-pub struct AnthropicSettings {
-    /// How the server is reached.
-    pub http: HttpSettings,
-    /// The API key.
-    pub key: SecretString,
-}
+/// The field that limits the output.
+const OUTPUT_FIELDS: [&str; 1] = ["max_tokens"];
 
-impl AnthropicSettings {
-    /// Where the API stands.
-    pub const BASE_URL: &'static str = "https://api.anthropic.com";
-}
+/// The version of the protocol.
+const VERSION: (&str, &str) = ("anthropic-version", "2023-06-01");
 
 /// Anthropic's Messages API.
 #[derive(Debug)]
 pub struct Anthropic {
-    http: Transport,
+    facts: &'static Facts,
+    prefix: &'static str,
 }
 
-impl Anthropic {
-    /// Sets up the connections; sends nothing.
-    ///
-    /// # Errors
-    /// When the base URL, a header or the key cannot be used.
-    pub fn new(settings: &AnthropicSettings) -> Result<Self, HttpError> {
-        // The documentation gives the URL without `/v1`; many have it in their settings.
-        let base = settings.http.base_url.trim().trim_end_matches('/');
-        let path = if base.ends_with("/v1") { "/messages" } else { "/v1/messages" };
-        let fixed = [("anthropic-version", "2023-06-01")];
-        let key = ("x-api-key", settings.key.expose_secret().to_owned(), &settings.key);
-        Ok(Self { http: Transport::new(&settings.http, path, &fixed, Some(key))? })
+/// What stands before each path: the documentation gives the URL without `/v1`; many have it in their
+/// settings.
+fn version_prefix(settings: &DialectSettings<'_>) -> &'static str {
+    if settings.base_url.trim().trim_end_matches('/').ends_with("/v1") { "" } else { "/v1" }
+}
+
+impl Dialect for Anthropic {
+    fn facts(&self) -> &'static Facts {
+        self.facts
     }
 
-    /// Asks once.
-    ///
-    /// # Errors
-    /// A [`Rejection`] when no answer came back.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let body = to_wire(request);
-        let secrets = self.http.secrets();
-        if body.get("stream") != Some(&Value::Bool(true)) {
-            let response = self.http.post(&body).await?;
-            return read_reply(&response, secrets, SystemTime::now());
-        }
-        let mut stream = MessageStream::default();
-        let take = |event: &_| {
-            let step = stream.take(event);
-            if matches!(step, Step::Begun | Step::Text) {
-                request.begun.tell();
-            }
-            step
-        };
-        match self.http.post_streamed(&body, take).await? {
-            Arrived::Streamed(streamed) => stream.finish(&streamed, secrets, SystemTime::now()),
-            Arrived::Whole(response) => read_reply(&response, secrets, SystemTime::now()),
-        }
+    fn wire(&self, request: &Request) -> Wire {
+        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
+        posted_with_version(format!("{}/messages", self.prefix), &body(request), largest)
+    }
+
+    fn read(&self, response: &HttpResponse) -> Result<Reply, Rejection> {
+        read_reply(response)
+    }
+
+    fn assembler(&self) -> Box<dyn Assembler> {
+        Box::new(MessageStream::default())
+    }
+}
+
+fn posted_with_version(path: String, body: &Map<String, Value>, largest_output: Option<u64>) -> Wire {
+    let (name, version) = VERSION;
+    Wire {
+        headers: vec![(name.to_owned(), version.to_owned())],
+        ..posted(path, body, &OUTPUT_FIELDS, largest_output)
     }
 }
 
 /// The request body.
-pub fn to_wire(request: &Request) -> Value {
+fn body(request: &Request) -> Map<String, Value> {
     let parameters = &request.parameters;
     let mut body = Map::new();
     body.insert("model".into(), request.model.as_str().into());
-    body.insert("max_tokens".into(), parameters.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS).into());
+    body.insert("max_tokens".into(), parameters.max_tokens.map_or(DEFAULT_MAX_TOKENS, u64::from).into());
     let turns = request.prompt.messages.iter().filter(|message| message.role != Role::System);
     let mut turns: Vec<Value> = turns.map(turn).collect();
     let mut system = system(request).map(Value::String);
@@ -127,7 +131,17 @@ pub fn to_wire(request: &Request) -> Value {
     if body.get("max_tokens").and_then(Value::as_u64).is_some_and(|tokens| tokens > MAX_UNSTREAMED_TOKENS) {
         body.insert("stream".into(), true.into());
     }
-    Value::Object(body)
+    body
+}
+
+/// The marker up to which everything is cached.
+///
+/// Source: Anthropic's guide on prompt caching.
+fn cache_control(cache: PromptCache) -> Value {
+    match cache.lifetime {
+        CacheLifetime::FiveMinutes => json!({"type": "ephemeral"}),
+        CacheLifetime::OneHour => json!({"type": "ephemeral", "ttl": CacheLifetime::OneHour.as_str()}),
+    }
 }
 
 /// All instructions above the conversation in one: this API has no messages of that role.
@@ -150,11 +164,7 @@ fn turn(message: &Message) -> Value {
 }
 
 /// Reads a complete response.
-///
-/// # Errors
-/// A [`Rejection`] when it holds no answer. `now` stands in for the server's clock where it tells
-/// none.
-pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -> Result<Reply, Rejection> {
+fn read_reply(response: &HttpResponse) -> Result<Reply, Rejection> {
     let body = serde_json::from_slice::<Value>(&response.body).ok();
     let request_id = header(&response.headers, "request-id")
         .or_else(|| Some(body.as_ref()?.get("request_id")?.as_str()?.to_owned()));
@@ -167,21 +177,18 @@ pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -
             .and_then(ErrorBody::of)
     };
     let read = match (error, body) {
-        (Some(error), _) => {
-            let meaning = classify::anthropic(response.status, &error);
-            error_reply(response, &error, meaning, secrets, now)
-        }
+        (Some(error), _) => error_reply(response, &error, errors::meaning(response.status, &error)),
         (None, Some(body)) => read_message(&body),
         (None, None) => Err(Rejection::malformed("the answer is not JSON")),
     };
-    with_headers(read, request_id, anthropic_limits(&response.headers, now))
+    with_headers(read, request_id, limits::limits(&response.headers, response.received_at))
 }
 
 /// Reads one message object: the body of an answer, or of one result of a batch.
 ///
 /// # Errors
 /// A [`Rejection`] when it is no message.
-pub fn read_message(message: &Value) -> Result<Reply, Rejection> {
+fn read_message(message: &Value) -> Result<Reply, Rejection> {
     let Some(blocks) = message.get("content").and_then(Value::as_array) else {
         return Err(Rejection::malformed("the answer has no list `content`"));
     };
@@ -202,7 +209,7 @@ pub fn read_message(message: &Value) -> Result<Reply, Rejection> {
         outcome,
         text,
         stop_reason: stop_reason.map(str::to_owned),
-        metered: message.get("usage").map_or_else(Metered::default, anthropic_usage),
+        metered: message.get("usage").map_or_else(Metered::default, usage::usage),
         model: message.get("model").and_then(Value::as_str).map(str::to_owned),
         ..Reply::answered("")
     })
@@ -217,20 +224,48 @@ mod tests {
     use super::*;
     use crate::{
         domain::{
-            CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
-            Usage, UsageFlag,
+            Bounds, CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters,
+            PromptCache, Usage, UsageFlag,
         },
-        providers::{response::tests::response, test_request::request},
+        providers::{test_request::request, wire::response::tests::response},
     };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
-        read_reply(&response(status, headers, body), &Secrets::default(), SystemTime::UNIX_EPOCH)
+        read_reply(&response(status, headers, body))
+    }
+
+    /// The body as it is sent.
+    fn sent(request: &Request) -> Value {
+        serde_json::from_slice(&dialect("http://x").wire(request).body).unwrap()
+    }
+
+    fn dialect(base_url: &str) -> Box<dyn Dialect> {
+        (FACTS.make)(&FACTS, &DialectSettings { base_url, max_tokens_field: None })
+    }
+
+    #[test]
+    fn the_wire_form_is_the_body_in_its_order_and_the_version() {
+        let mut request = request();
+        let parameters = Parameters { temperature: Some(0.5), stream: true, ..Parameters::default() };
+        request.parameters = Arc::new(parameters);
+        request.prompt.system = Some("Be brief.".into());
+        let wire = dialect("https://api.anthropic.com/").wire(&request);
+        let body = concat!(
+            r#"{"model":"m-1","max_tokens":1024,"system":"Be brief.","#,
+            r#""messages":[{"role":"user","content":"hello"}],"temperature":0.5,"stream":true}"#
+        );
+        assert_eq!(wire.body, body);
+        assert_eq!((wire.path.as_str(), wire.streamed), ("/v1/messages", true));
+        assert_eq!(wire.headers, [("anthropic-version".to_owned(), "2023-06-01".to_owned())]);
+        let (input, output) = (Some(body.len() as u64), Some(1_024));
+        assert_eq!(wire.bounds, Bounds { input, output, said_output: output });
+        assert_eq!(dialect("https://proxy/v1/").wire(&request).path, "/messages");
     }
 
     #[test]
     fn a_bare_request_sends_only_what_the_api_requires() {
         assert_eq!(
-            to_wire(&request()),
+            sent(&request()),
             json!({"model": "m-1", "max_tokens": 1024, "messages": [{"role": "user", "content": "hello"}]})
         );
     }
@@ -256,7 +291,7 @@ mod tests {
             ..Parameters::default()
         });
         assert_eq!(
-            to_wire(&request),
+            sent(&request),
             json!({
                 "model": "m-1", "max_tokens": 99, "system": "Be brief.\n\nAnswer in French.",
                 "messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "un"},
@@ -273,7 +308,7 @@ mod tests {
         for (max_tokens, streams) in [(21_333, Value::Null), (21_334, json!(true))] {
             let parameters = Parameters { max_tokens: Some(max_tokens), ..Parameters::default() };
             request.parameters = Arc::new(parameters);
-            assert_eq!(to_wire(&request)["stream"], streams);
+            assert_eq!(sent(&request)["stream"], streams);
         }
     }
 
@@ -290,7 +325,7 @@ mod tests {
             request.prompt.messages.drain(..3 - messages);
             let cache = Some(PromptCache { at, lifetime });
             request.parameters = Arc::new(Parameters { cache, ..Parameters::default() });
-            to_wire(&request)
+            sent(&request)
         };
         let (short, long) = (CacheLifetime::FiveMinutes, CacheLifetime::OneHour);
         let body = wire(CachePoint::System, long, Some("Rules."), 3);
@@ -432,8 +467,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_response_panics(status in 200_u16..600, body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let response = HttpResponse { status, headers: Default::default(), body: body.into() };
-            let _ = read_reply(&response, &Secrets::default(), SystemTime::UNIX_EPOCH);
+            let headers = Default::default();
+            let received_at = std::time::SystemTime::UNIX_EPOCH;
+            let _ = read_reply(&HttpResponse { status, headers, body: body.into(), received_at });
         }
     }
 }

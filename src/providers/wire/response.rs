@@ -1,30 +1,28 @@
-//! What both dialects read alike from a response that is no answer.
-
-use std::time::SystemTime;
+//! What dialects read alike from a response that is no answer.
 
 use reqwest::header::HeaderMap;
 
 use super::{
-    Rejection, Secrets,
+    HttpResponse,
     classify::{Meaning, may_be_billed, with_servers_word},
     error_body::ErrorBody,
-    http::HttpResponse,
     retry_after::retry_after,
 };
-use crate::domain::{Failure, LimitReport, Metered, Outcome, Reply};
+use crate::{
+    domain::{Failure, LimitReport, Metered, Outcome, Reply},
+    providers::Rejection,
+};
 
 /// The text of a header.
-pub(super) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
+pub(in crate::providers) fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     Some(headers.get(name)?.to_str().ok()?.to_owned())
 }
 
 /// An error as what it means: a reply when a policy withheld the answer, else a rejection.
-pub(super) fn error_reply(
+pub(in crate::providers) fn error_reply(
     response: &HttpResponse,
     error: &ErrorBody,
     meaning: Meaning,
-    secrets: &Secrets,
-    now: SystemTime,
 ) -> Result<Reply, Rejection> {
     let (class, kind) = match meaning {
         Meaning::Failed(class, kind) => (class, kind),
@@ -32,7 +30,7 @@ pub(super) fn error_reply(
             let code = if error.is_moderated { Some("moderation") } else { error.code.as_deref() };
             return Ok(Reply {
                 outcome: Outcome::Filtered,
-                stop_reason: code.map(|code| secrets.hide(code)),
+                stop_reason: code.map(str::to_owned),
                 ..Reply::answered("")
             });
         }
@@ -41,27 +39,30 @@ pub(super) fn error_reply(
     Err(Rejection::from(Failure {
         class,
         kind,
-        message: message(error, secrets),
+        message: message(error),
         status: Some(response.status),
-        retry_after: if class.is_retryable() { retry_after(&response.headers, now) } else { None },
+        retry_after: if class.is_retryable() {
+            retry_after(&response.headers, response.received_at)
+        } else {
+            None
+        },
         may_be_billed: may_be_billed(response.status),
     }))
 }
 
 /// The sentence, and the code where it says more.
-fn message(error: &ErrorBody, secrets: &Secrets) -> String {
+fn message(error: &ErrorBody) -> String {
     let code = error.code.as_deref().filter(|code| code.parse::<u16>().is_err());
-    let text = match (error.message.trim(), code) {
+    match (error.message.trim(), code) {
         ("", None) => error.kind.clone().unwrap_or_else(|| "no reason given".to_owned()),
         ("", Some(code)) => code.to_owned(),
         (message, Some(code)) if !message.contains(code) => format!("{message} ({code})"),
         (message, _) => message.to_owned(),
-    };
-    secrets.hide(&text)
+    }
 }
 
 /// Puts what the headers told beside a reply or a rejection.
-pub(super) fn with_headers(
+pub(in crate::providers) fn with_headers(
     read: Result<Reply, Rejection>,
     request_id: Option<String>,
     limits: LimitReport,
@@ -73,7 +74,10 @@ pub(super) fn with_headers(
 }
 
 /// The same rejection with the tokens that were counted all the same.
-pub(super) fn with_usage(read: Result<Reply, Rejection>, metered: Metered) -> Result<Reply, Rejection> {
+pub(in crate::providers) fn with_usage(
+    read: Result<Reply, Rejection>,
+    metered: Metered,
+) -> Result<Reply, Rejection> {
     match read {
         Ok(reply) => Ok(Reply { metered, ..reply }),
         Err(rejection) => Err(Rejection { metered, ..rejection }),
@@ -81,7 +85,9 @@ pub(super) fn with_usage(read: Result<Reply, Rejection>, metered: Metered) -> Re
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::providers) mod tests {
+    use std::time::SystemTime;
+
     use reqwest::header::HeaderMap;
 
     use super::*;
@@ -95,13 +101,14 @@ pub(super) mod tests {
                 (name.parse::<reqwest::header::HeaderName>().unwrap(), value.parse().unwrap())
             })
             .collect();
-        HttpResponse { status, headers, body: body.to_owned().into_bytes().into() }
+        let body = body.to_owned().into_bytes().into();
+        HttpResponse { status, headers, body, received_at: SystemTime::UNIX_EPOCH }
     }
 
     fn rejected(response: &HttpResponse, class: ErrorClass) -> Failure {
         let error = ErrorBody::read(&response.body);
         let meaning = Meaning::Failed(class, FailureKind::RateLimit);
-        error_reply(response, &error, meaning, &Secrets::default(), SystemTime::now()).unwrap_err().failure
+        error_reply(response, &error, meaning).unwrap_err().failure
     }
 
     #[test]

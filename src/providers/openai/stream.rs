@@ -4,21 +4,22 @@
 //! differ (OpenRouter, Groq, vLLM, Azure, Mistral). What comes out is read by the same function as a
 //! completion that came in one piece.
 
-use std::time::SystemTime;
-
 use serde_json::{Map, Value, json};
 
-use super::{
-    Rejection, Secrets,
-    error_body::ErrorBody,
-    limit_headers::openai_limits,
-    openai::{content_text, error_answer, error_within, read_completion, request_id},
-    response::with_headers,
-    sse::SseEvent,
-    streaming::{Step, Streamed, ended_early, incomplete, with_text},
-    usage::openai_usage,
+use super::{content_text, error_answer, error_within, limits, read_completion, request_id, usage::usage};
+use crate::{
+    domain::{Failure, Metered, Reply, UsageFlag},
+    providers::{
+        Rejection,
+        dialect::Assembler,
+        wire::{
+            error_body::ErrorBody,
+            response::with_headers,
+            sse::SseEvent,
+            streamed::{Step, Streamed, ended_early, incomplete},
+        },
+    },
 };
-use crate::domain::{Failure, Metered, Reply, UsageFlag};
 
 /// One completion as far as it has come.
 #[derive(Debug, Default)]
@@ -40,9 +41,8 @@ enum End {
     Unreadable,
 }
 
-impl CompletionStream {
-    /// Takes the next event.
-    pub fn take(&mut self, event: &SseEvent) -> Step {
+impl Assembler for CompletionStream {
+    fn take(&mut self, event: &SseEvent) -> Step {
         if self.end.is_some() {
             return Step::Ended;
         }
@@ -73,6 +73,28 @@ impl CompletionStream {
         self.take_choice(&chunk)
     }
 
+    /// The answer is complete once its finish reason has come, even where the end of the stream is
+    /// missing; what follows is then the usage at most.
+    fn finish(self: Box<Self>, streamed: &Streamed) -> Result<Reply, Rejection> {
+        let head = &streamed.head;
+        let names = Value::Object(self.names.clone());
+        let read = match &self.end {
+            Some(End::Error(error)) => error_answer(head, error)
+                .map(|reply| Reply { metered: self.metered(), ..reply })
+                .map_err(|rejection| self.rejected(rejection.failure)),
+            Some(End::Unreadable) => {
+                Err(self.rejected(Rejection::malformed("a chunk of the stream is not JSON").failure))
+            }
+            None | Some(End::Done) if self.finish_reason.is_none() => {
+                Err(ended_early(streamed, self.shown(), self.metered_so_far()))
+            }
+            end => self.read_whole(streamed, end.is_some()),
+        };
+        with_headers(read, request_id(&head.headers, Some(&names)), limits(&head.headers))
+    }
+}
+
+impl CompletionStream {
     /// The first choice of a chunk; usage and Azure's prompt filter come in chunks without any.
     fn take_choice(&mut self, chunk: &Value) -> Step {
         let choices = chunk.get("choices").and_then(Value::as_array);
@@ -90,33 +112,6 @@ impl CompletionStream {
         self.text.push_str(&text);
         self.refusal.push_str(refusal);
         if text.is_empty() && refusal.is_empty() { Step::Begun } else { Step::Text }
-    }
-
-    /// The answer, or why there is none. It is complete once its finish reason has come, even where
-    /// the end of the stream is missing; what follows is then the usage at most.
-    ///
-    /// # Errors
-    /// A [`Rejection`] when the stream told an error, ended before the finish reason, or was no
-    /// completion.
-    pub fn finish(self, streamed: &Streamed, secrets: &Secrets, now: SystemTime) -> Result<Reply, Rejection> {
-        let head = &streamed.head;
-        let names = Value::Object(self.names.clone());
-        let read = match &self.end {
-            Some(End::Error(error)) => {
-                let read = error_answer(head, error, secrets, now);
-                read.map(|reply| Reply { metered: self.metered(), ..reply })
-                    .map_err(|rejection| self.rejected(rejection.failure, secrets))
-            }
-            Some(End::Unreadable) => {
-                let unreadable = Rejection::malformed("a chunk of the stream is not JSON");
-                Err(self.rejected(unreadable.failure, secrets))
-            }
-            None | Some(End::Done) if self.finish_reason.is_none() => {
-                Err(ended_early(streamed, self.shown(), self.metered_so_far(), secrets))
-            }
-            end => self.read_whole(streamed, end.is_some()),
-        };
-        with_headers(read, request_id(&head.headers, Some(&names)), openai_limits(&head.headers))
     }
 
     fn read_whole(&self, streamed: &Streamed, is_done: bool) -> Result<Reply, Rejection> {
@@ -137,9 +132,9 @@ impl CompletionStream {
         Ok(Reply { metered, first_token_ms: streamed.first_token_ms, ..reply })
     }
 
-    fn rejected(&self, failure: Failure, secrets: &Secrets) -> Rejection {
-        let message = with_text(failure.message, self.shown(), secrets);
-        Rejection { metered: self.metered_so_far(), ..Rejection::from(Failure { message, ..failure }) }
+    fn rejected(&self, failure: Failure) -> Rejection {
+        let text = self.shown().to_owned();
+        Rejection { metered: self.metered_so_far(), text, ..Rejection::from(failure) }
     }
 
     /// The text for the eye.
@@ -149,7 +144,7 @@ impl CompletionStream {
 
     fn metered(&self) -> Metered {
         let model = self.names.get("model").and_then(Value::as_str);
-        self.usage.as_ref().map_or_else(Metered::default, |usage| openai_usage(usage, model))
+        self.usage.as_ref().map_or_else(Metered::default, |told| usage(told, model))
     }
 
     fn metered_so_far(&self) -> Metered {
@@ -164,8 +159,13 @@ mod tests {
     use super::*;
     use crate::{
         domain::{ErrorClass, FailureKind, LimitDimension, Outcome, Usage},
-        providers::response::tests::response,
+        providers::{Secrets, wire::response::tests::response},
     };
+
+    /// What the sender makes of an assembled answer.
+    fn finish(stream: CompletionStream, streamed: &Streamed) -> Result<Reply, Rejection> {
+        Secrets::default().conceal_all(Box::new(stream).finish(streamed))
+    }
 
     fn streamed(headers: &[(&str, &str)]) -> Streamed {
         Streamed { head: response(200, headers, ""), broken: None, first_token_ms: Some(8.0) }
@@ -181,7 +181,7 @@ mod tests {
         for line in lines {
             stream.take(&data(line));
         }
-        stream.finish(&streamed(&[]), &Secrets::default(), SystemTime::UNIX_EPOCH)
+        finish(stream, &streamed(&[]))
     }
 
     const ROLE: &str = r#"{"id":"c-1","model":"m-2","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#;
@@ -199,7 +199,7 @@ mod tests {
         use Step::{Begun, Ended, Text, Waiting};
         assert_eq!(steps, [Waiting, Begun, Text, Begun, Waiting, Ended]);
         let headers = [("x-request-id", "req_0ee5"), ("x-ratelimit-remaining-requests", "9")];
-        let reply = stream.finish(&streamed(&headers), &Secrets::default(), SystemTime::UNIX_EPOCH).unwrap();
+        let reply = finish(stream, &streamed(&headers)).unwrap();
         assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "Riga"));
         assert_eq!((reply.model.as_deref(), reply.stop_reason.as_deref()), (Some("m-2"), Some("stop")));
         assert_eq!(reply.request_id.as_deref(), Some("req_0ee5"));
@@ -320,7 +320,7 @@ mod tests {
             for body in &bodies {
                 stream.take(&data(String::from_utf8_lossy(body)));
             }
-            let _ = stream.finish(&streamed(&[]), &Secrets::default(), SystemTime::UNIX_EPOCH);
+            let _ = finish(stream, &streamed(&[]));
         }
     }
 }

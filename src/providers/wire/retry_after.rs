@@ -37,7 +37,7 @@ pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 /// The server's clock when it answered; `now` when it does not tell.
-pub(super) fn server_time(headers: &HeaderMap, now: SystemTime) -> SystemTime {
+pub(in crate::providers) fn server_time(headers: &HeaderMap, now: SystemTime) -> SystemTime {
     headers
         .get(DATE)
         .and_then(|date| httpdate::parse_http_date(date.to_str().ok()?.trim()).ok())
@@ -45,7 +45,7 @@ pub(super) fn server_time(headers: &HeaderMap, now: SystemTime) -> SystemTime {
 }
 
 /// Plain decimal digits, perhaps with a fraction: no sign, no exponent, no `inf`.
-pub(super) fn decimal(text: &str) -> Option<f64> {
+pub(in crate::providers) fn decimal(text: &str) -> Option<f64> {
     let text = text.trim();
     let is_plain = text.chars().all(|character| character.is_ascii_digit() || character == '.');
     if is_plain { text.parse().ok() } else { None }

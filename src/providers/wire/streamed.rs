@@ -1,13 +1,12 @@
-//! What both dialects share in reading a streamed answer.
+//! What dialects share in reading a streamed answer.
 
 use serde_json::Value;
 
-use super::{HttpResponse, Rejection, Secrets};
-use crate::domain::text::beginning;
-use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UsageFlag};
-
-/// Of the text before a stream broke no more characters than this go into the failure's message.
-const SHOWN_CHARS: usize = 200;
+use super::HttpResponse;
+use crate::{
+    domain::{ErrorClass, Failure, FailureKind, Metered, UsageFlag},
+    providers::Rejection,
+};
 
 /// What an event meant for its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +43,7 @@ pub enum Arrived {
 
 /// The attempt whose stream ended before its answer did. It was probably billed, at a cost nobody
 /// told in full; the text so far is kept for the eye.
-pub(super) fn ended_early(streamed: &Streamed, text: &str, metered: Metered, secrets: &Secrets) -> Rejection {
+pub(in crate::providers) fn ended_early(streamed: &Streamed, text: &str, metered: Metered) -> Rejection {
     let broken = streamed.broken.as_ref();
     let mut message = "the stream ended early".to_owned();
     if let Some(broken) = broken {
@@ -56,24 +55,14 @@ pub(super) fn ended_early(streamed: &Streamed, text: &str, metered: Metered, sec
         ..Failure::new(
             broken.map_or(ErrorClass::Retry, |broken| broken.class),
             broken.map_or(FailureKind::Dropped, |broken| broken.kind),
-            with_text(message, text, secrets),
+            message,
         )
     };
-    Rejection { metered, ..Rejection::from(failure) }
-}
-
-/// A failure's message, and the text that had come before it.
-pub(super) fn with_text(message: String, text: &str, secrets: &Secrets) -> String {
-    if text.is_empty() {
-        return message;
-    }
-    let shown = beginning(text, SHOWN_CHARS);
-    let rest = if shown.len() < text.len() { "…" } else { "" };
-    format!("{message}; the text before it: `{}{rest}`", secrets.hide(shown))
+    Rejection { metered, text: text.to_owned(), ..Rejection::from(failure) }
 }
 
 /// A usage whose last word never came: its counts are the least there was.
-pub(super) fn incomplete(metered: Metered, raw: &Value) -> Metered {
+pub(in crate::providers) fn incomplete(metered: Metered, raw: &Value) -> Metered {
     Metered { flag: Some(UsageFlag::Incomplete), raw: Some(raw.to_string()), ..metered }
 }
 
@@ -93,9 +82,9 @@ mod tests {
     use crate::{
         domain::{Begun, Outcome, Parameters, Reply, Request},
         providers::{
-            Anthropic, AnthropicSettings, HttpSettings, OpenAi, OpenAiSettings,
+            HttpModel, HttpSettings, anthropic, openai,
             test_request::request,
-            test_server::{TestServer, Then, ok},
+            wire::test_server::{TestServer, Then, ok},
         },
     };
 
@@ -126,13 +115,13 @@ mod tests {
     }
 
     async fn ask_anthropic(server: &TestServer, request: &Request) -> Result<Reply, Rejection> {
-        let settings = AnthropicSettings { http: http(server), key: "key-1".into() };
-        Anthropic::new(&settings).unwrap().send(request).await
+        let model = HttpModel::new(&anthropic::FACTS, &http(server), Some(&"key-1".into()), None);
+        model.unwrap().send(request).await
     }
 
     async fn ask_openai(server: &TestServer) -> Result<Reply, Rejection> {
-        let settings = OpenAiSettings { http: http(server), key: None, max_tokens_field: None };
-        OpenAi::new(&settings).unwrap().send(&streamed_request()).await
+        let model = HttpModel::new(&openai::FACTS, &http(server), None, None);
+        model.unwrap().send(&streamed_request()).await
     }
 
     /// Pieces of a stream, each after a wait in milliseconds.
@@ -161,6 +150,19 @@ mod tests {
         assert!((200.0..took - 140.0).contains(&first_token), "{first_token} of {took} ms");
         assert!(begun.load(Ordering::SeqCst) > 0);
         assert!(server.requests()[0].contains("\"stream\":true"));
+    }
+
+    #[tokio::test]
+    async fn a_key_that_the_pieces_of_a_stream_cut_is_hidden_all_the_same() {
+        let piece = |text: &str| TEXT.replace("café", text);
+        let (first, second) = (piece("it is key"), piece("-1, yes"));
+        let server =
+            TestServer::slowly(pieces(&[(0, START), (0, &first), (50, &second), (0, STOP)]), Then::Close);
+        let reply = ask_anthropic(&server, &streamed_request()).await.unwrap();
+        assert_eq!(reply.text, "it is [hidden], yes");
+        let server = TestServer::slowly(pieces(&[(0, START), (0, &first), (50, &second)]), Then::Close);
+        let failure = ask_anthropic(&server, &streamed_request()).await.unwrap_err().failure;
+        assert_eq!(failure.message, "the stream ended early; the text before it: `it is [hidden], yes`");
     }
 
     #[tokio::test]
@@ -229,8 +231,7 @@ mod tests {
         let body = format!("{CHUNK}data: [DONE]\n\n");
         let server =
             TestServer::start(ok("content-type: text/event-stream\r\n", body.as_bytes()), Then::Keep);
-        let settings = OpenAiSettings { http: http(&server), key: None, max_tokens_field: None };
-        let provider = OpenAi::new(&settings).unwrap();
+        let provider = HttpModel::new(&openai::FACTS, &http(&server), None, None).unwrap();
         for _ in 0..4 {
             assert_eq!(provider.send(&streamed_request()).await.unwrap().text, "café");
         }

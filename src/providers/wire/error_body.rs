@@ -136,6 +136,19 @@ fn text_of_page(page: &str) -> String {
     format!("a web page instead of JSON: {}", text.trim())
 }
 
+/// An error of these words; an empty one is left out.
+#[cfg(test)]
+pub(in crate::providers) fn error(kind: &str, code: &str, param: &str, message: &str) -> ErrorBody {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    ErrorBody {
+        message: message.to_owned(),
+        kind: text(kind),
+        code: text(code),
+        param: text(param),
+        ..ErrorBody::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -4,8 +4,8 @@ use std::{collections::hash_map::Entry, fs, path::Path};
 
 use serde_json::{Map, Value};
 
-use super::replay::{RecordedOutput, ReplayOutputs};
-use crate::domain::{CaseId, Fault, Faults, Outcome, Retrieved, Usage, nearest};
+use super::{RecordedOutput, ReplayOutputs};
+use crate::domain::{CaseId, Fault, Faults, Outcome, Repeat, Retrieved, Usage, nearest};
 
 const FIELDS: [&str; 8] = ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model", "retrieved"];
 
@@ -106,7 +106,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// `None` when the line has a fault.
-    fn read(&mut self) -> Option<(CaseId, u32, RecordedOutput)> {
+    fn read(&mut self) -> Option<(CaseId, Repeat, RecordedOutput)> {
         let faults_before = self.faults.len();
         let fields = self.object()?;
         self.case = self.id(&fields);
@@ -183,13 +183,13 @@ impl Line<'_> {
         }
     }
 
-    fn repeat(&mut self, fields: &Map<String, Value>) -> u32 {
-        let Some(repeat) = present(fields, "repeat") else { return 1 };
+    fn repeat(&mut self, fields: &Map<String, Value>) -> Repeat {
+        let Some(repeat) = present(fields, "repeat") else { return Repeat::FIRST };
         match repeat.as_u64().and_then(|repeat| u32::try_from(repeat).ok()) {
-            Some(repeat) if repeat > 0 => repeat,
+            Some(repeat) if repeat > 0 => Repeat(repeat),
             _ => {
                 self.fault("repeat", format!("{}; expected a whole number from 1", found(repeat)));
-                1
+                Repeat::FIRST
             }
         }
     }
@@ -339,15 +339,15 @@ mod tests {
     fn mark_crlf_blank_lines_and_a_missing_last_newline_are_accepted() {
         let bytes = b"\xef\xbb\xbf{\"id\":\"a\",\"output\":\"x\"}\r\n\r\n  \n{\"id\":7,\"output\":\"y\"}";
         let outputs = ReplayOutputs::read("o.jsonl", bytes).unwrap();
-        assert_eq!(outputs.get(&"a".into(), 1).unwrap().output, "x");
-        assert_eq!(outputs.get(&"7".into(), 1).unwrap().line, 4);
+        assert_eq!(outputs.get(&"a".into(), Repeat::FIRST).unwrap().output, "x");
+        assert_eq!(outputs.get(&"7".into(), Repeat::FIRST).unwrap().line, 4);
     }
 
     #[test]
     fn only_lf_ends_a_line() {
         let text = "{\"id\":\"a\",\"output\":\"one\u{2028}two\u{85}three\"}\n";
         let outputs = ReplayOutputs::read("o.jsonl", text.as_bytes()).unwrap();
-        assert_eq!(outputs.get(&"a".into(), 1).unwrap().output, "one\u{2028}two\u{85}three");
+        assert_eq!(outputs.get(&"a".into(), Repeat::FIRST).unwrap().output, "one\u{2028}two\u{85}three");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The shared transport, for answers that come as a stream of events.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use bytes::Bytes;
 use reqwest::{
@@ -8,44 +8,45 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderMap},
 };
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use super::{
     HttpResponse,
-    http::{Transport, read_error},
     sse::{SseEvent, SseReader},
-    streaming::{Arrived, Step, Streamed},
+    streamed::{Arrived, Step, Streamed},
+    transport::{Transport, read_error},
 };
-use crate::domain::Failure;
+use crate::domain::{Failure, Wire};
 
 /// How long the end of a response is awaited once its last event has come, so that the connection can
 /// serve the next request.
 const DRAIN: Duration = Duration::from_millis(50);
 
 impl Transport {
-    /// Sends `body`, which asks for a stream, and hands each event to `take` as it arrives.
+    /// Sends `wire`, which asks for a stream, and hands each event to `take` as it arrives.
     ///
     /// A stream that breaks off is no error here: whether the answer was complete by then is known
     /// to whoever took its events. The limits of size and of silence hold as for a whole answer;
     /// comments and pings are signs of life.
     ///
     /// # Errors
-    /// As [`post`](Self::post), until the stream begins.
-    pub(super) async fn post_streamed(
+    /// As [`send`](Self::send), until the stream begins.
+    pub(in crate::providers) async fn stream(
         &self,
-        body: &Value,
+        wire: &Wire,
         mut take: impl FnMut(&SseEvent) -> Step,
     ) -> Result<Arrived, Failure> {
         let started = Instant::now();
-        let sent = self.client.post(self.url.clone()).json(body).send().await;
+        let sent = self.request(wire).send().await;
         let response = sent.map_err(|error| self.failure(error, None))?;
         let status = response.status();
         if status.is_redirection() {
             return Err(self.redirect(&response));
         }
+        let is_error = !status.is_success();
         let headers = response.headers().clone();
-        let mut head = HttpResponse { status: status.as_u16(), headers, body: Bytes::new() };
-        if !status.is_success() {
+        let status = status.as_u16();
+        let mut head = HttpResponse { status, headers, body: Bytes::new(), received_at: SystemTime::now() };
+        if is_error {
             head.body = read_error(response).await;
             return Ok(Arrived::Whole(head));
         }
@@ -73,6 +74,7 @@ impl Transport {
             })
             .await
             .err();
+        head.received_at = SystemTime::now();
         Ok(Arrived::Streamed(Streamed { head, broken, first_token_ms }))
     }
 

@@ -6,10 +6,12 @@ use std::{
     sync::Arc,
 };
 
+mod file;
+
 use super::Rejection;
 use crate::domain::{
-    CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Reply, ReplyLatency,
-    Request, Retrieved, TargetName, Usage, nearest,
+    CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Repeat, Reply,
+    ReplyLatency, Request, Retrieved, TargetName, Usage, nearest,
 };
 
 /// So many unknown ids get a hint; with more, the wrong golden set is more likely than a slip.
@@ -38,12 +40,12 @@ pub struct RecordedOutput {
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOutputs {
     pub(super) file: PathBuf,
-    pub(super) rows: HashMap<CaseId, HashMap<u32, RecordedOutput>>,
+    pub(super) rows: HashMap<CaseId, HashMap<Repeat, RecordedOutput>>,
 }
 
 impl ReplayOutputs {
     /// The output of this case's repeat.
-    pub fn get(&self, case: &CaseId, repeat: u32) -> Option<&RecordedOutput> {
+    pub fn get(&self, case: &CaseId, repeat: Repeat) -> Option<&RecordedOutput> {
         self.rows.get(case)?.get(&repeat)
     }
 
@@ -94,6 +96,7 @@ impl ReplayOutputs {
 
     fn missing(&self, case: &CaseId, repeats: u32) -> Option<Fault> {
         let missing: Vec<String> = (1..=repeats)
+            .map(Repeat)
             .filter(|&repeat| self.get(case, repeat).is_none())
             .map(|repeat| repeat.to_string())
             .collect();
@@ -189,7 +192,7 @@ mod tests {
         let untimed = Reply { latency: ReplyLatency::Unknown, ..Reply::answered("a") };
         assert_eq!(replay.answer(&request), Ok(untimed));
 
-        request.repeat = 2;
+        request.repeat = Repeat(2);
         let usage = Usage { input_uncached: 3, output: 4, ..Usage::default() };
         let expected = Reply {
             outcome: Outcome::Truncated,
@@ -200,7 +203,7 @@ mod tests {
         };
         assert_eq!(replay.answer(&request), Ok(expected));
 
-        request.repeat = 3;
+        request.repeat = Repeat(3);
         let failure = replay.answer(&request).unwrap_err().failure;
         assert_eq!((failure.class, failure.kind), (ErrorClass::ThisTrial, FailureKind::Application));
         let mut other = (*request.case).clone();

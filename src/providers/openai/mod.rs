@@ -4,130 +4,93 @@
 //! Ollama, OpenRouter, Groq, Together, DeepSeek, Mistral, xAI, Azure). Every detail that only some of
 //! them send is optional.
 
-use std::time::SystemTime;
+mod errors;
+mod limits;
+pub mod stream;
+mod usage;
 
 use reqwest::header::HeaderMap;
-use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use self::stream::CompletionStream;
+pub(super) use self::{errors::meaning, limits::limits};
 use super::{
-    HttpError, HttpSettings, Rejection, Secrets,
-    classify::{self, Meaning},
-    error_body::ErrorBody,
-    http::{HttpResponse, Transport},
-    limit_headers::openai_limits,
-    openai_stream::CompletionStream,
+    Rejection,
+    dialect::{Assembler, Dialect, Facts, MaxTokensField},
+    families::family,
     parameters::merge,
-    prompt_cache::prompt_cache_key,
-    response::{error_reply, header, with_headers, with_usage},
-    retry_after::retry_after,
-    streaming::{Arrived, Step},
-    usage::openai_usage,
+    tokens::Tokenizer,
+    wire::{
+        body::posted,
+        error_body::ErrorBody,
+        response::{error_reply, header, with_headers, with_usage},
+        retry_after::retry_after,
+        transport::{HttpResponse, KeyHeader},
+    },
 };
-use crate::domain::{Message, Metered, Outcome, Reply, Request, Role};
+use crate::domain::{Message, Metered, Outcome, Reply, Request, Role, Wire};
 
-/// The field in which a server takes the limit of output tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum MaxTokensField {
-    /// The older name, which most compatible servers know alone.
-    MaxTokens,
-    /// OpenAI's name: its reasoning models reject the older one.
-    MaxCompletionTokens,
-}
+/// OpenAI, and every server that speaks its Chat Completions.
+pub static FACTS: Facts = Facts {
+    name: "openai",
+    base_url: "https://api.openai.com/v1",
+    key_variable: "OPENAI_API_KEY",
+    key_header: KeyHeader { name: "authorization", prefix: "Bearer " },
+    is_spoken_elsewhere: true,
+    default_output: None,
+    cache_fields: &[],
+    tokenizer: Tokenizer::Characters,
+    counting: None,
+    make: |facts, settings| {
+        let field = settings.max_tokens_field.unwrap_or_else(|| output_field_of(settings.base_url));
+        Box::new(OpenAi { facts, max_tokens_field: field })
+    },
+};
 
-impl MaxTokensField {
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::MaxTokens => "max_tokens",
-            Self::MaxCompletionTokens => "max_completion_tokens",
-        }
-    }
+/// The fields that limit the output.
+const OUTPUT_FIELDS: [&str; 2] = ["max_completion_tokens", "max_tokens"];
 
-    /// The field that the server at `base_url` takes: OpenAI's own its new one, others the old one.
-    fn of_server(base_url: &str) -> Self {
-        let host =
-            reqwest::Url::parse(base_url.trim()).ok().and_then(|url| url.host_str().map(str::to_owned));
-        // `eu.api.openai.com` and the like are OpenAI's regional doors.
-        match host {
-            Some(host) if host == "api.openai.com" || host.ends_with(".api.openai.com") => {
-                Self::MaxCompletionTokens
-            }
-            _ => Self::MaxTokens,
-        }
-    }
-}
-
-/// One account with OpenAI or a compatible server.
-#[derive(Debug)]
-pub struct OpenAiSettings {
-    /// How the server is reached.
-    pub http: HttpSettings,
-    /// The API key; a server of one's own often needs none.
-    pub key: Option<SecretString>,
-    /// The field for the limit of output tokens; `None`: by the server.
-    pub max_tokens_field: Option<MaxTokensField>,
-}
-
-impl OpenAiSettings {
-    /// Where OpenAI's API stands.
-    pub const BASE_URL: &'static str = "https://api.openai.com/v1";
-}
-
-/// A server that speaks Chat Completions.
+/// Chat Completions.
 #[derive(Debug)]
 pub struct OpenAi {
-    http: Transport,
+    facts: &'static Facts,
     max_tokens_field: MaxTokensField,
 }
 
-impl OpenAi {
-    /// Sets up the connections; sends nothing.
-    ///
-    /// # Errors
-    /// When the base URL, a header or the key cannot be used.
-    pub fn new(settings: &OpenAiSettings) -> Result<Self, HttpError> {
-        let key = settings
-            .key
-            .as_ref()
-            .map(|key| ("authorization", format!("Bearer {}", key.expose_secret().trim()), key));
-        Ok(Self {
-            http: Transport::new(&settings.http, "/chat/completions", &[], key)?,
-            max_tokens_field: settings
-                .max_tokens_field
-                .unwrap_or_else(|| MaxTokensField::of_server(&settings.http.base_url)),
-        })
+/// The field that the server at `base_url` takes: OpenAI's own its new one, others the old one.
+fn output_field_of(base_url: &str) -> MaxTokensField {
+    let host = reqwest::Url::parse(base_url.trim()).ok().and_then(|url| url.host_str().map(str::to_owned));
+    // `eu.api.openai.com` and the like are OpenAI's regional doors.
+    match host {
+        Some(host) if host == "api.openai.com" || host.ends_with(".api.openai.com") => {
+            MaxTokensField::MaxCompletionTokens
+        }
+        _ => MaxTokensField::MaxTokens,
+    }
+}
+
+impl Dialect for OpenAi {
+    fn facts(&self) -> &'static Facts {
+        self.facts
     }
 
-    /// Asks once.
-    ///
-    /// # Errors
-    /// A [`Rejection`] when no answer came back.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let body = to_wire(request, self.max_tokens_field);
-        let secrets = self.http.secrets();
-        if body.get("stream") != Some(&Value::Bool(true)) {
-            let response = self.http.post(&body).await?;
-            return read_reply(&response, secrets, SystemTime::now());
-        }
-        let mut stream = CompletionStream::default();
-        let take = |event: &_| {
-            let step = stream.take(event);
-            if matches!(step, Step::Begun | Step::Text) {
-                request.begun.tell();
-            }
-            step
-        };
-        match self.http.post_streamed(&body, take).await? {
-            Arrived::Streamed(streamed) => stream.finish(&streamed, secrets, SystemTime::now()),
-            Arrived::Whole(response) => read_reply(&response, secrets, SystemTime::now()),
-        }
+    fn wire(&self, request: &Request) -> Wire {
+        let body = body(request, self.max_tokens_field);
+        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
+        posted("/chat/completions".to_owned(), &body, &OUTPUT_FIELDS, largest)
+    }
+
+    fn read(&self, response: &HttpResponse) -> Result<Reply, Rejection> {
+        read_reply(response)
+    }
+
+    fn assembler(&self) -> Box<dyn Assembler> {
+        Box::new(CompletionStream::default())
     }
 }
 
 /// The request body.
-pub fn to_wire(request: &Request, max_tokens_field: MaxTokensField) -> Value {
+fn body(request: &Request, max_tokens_field: MaxTokensField) -> Map<String, Value> {
     let parameters = &request.parameters;
     let mut body = Map::new();
     body.insert("model".into(), request.model.as_str().into());
@@ -154,7 +117,17 @@ pub fn to_wire(request: &Request, max_tokens_field: MaxTokensField) -> Value {
         body.insert("prompt_cache_key".into(), key.into());
     }
     merge(&mut body, &parameters.extra);
-    Value::Object(body)
+    body
+}
+
+/// The routing hint: requests with the same key meet the same cache. It says nothing but that their
+/// cached parts are the same.
+///
+/// Source: OpenAI's guide on prompt caching.
+fn prompt_cache_key(request: &Request) -> Option<String> {
+    let cache = request.parameters.cache?;
+    let prefix = request.prompt.cached_prefix(&request.model, cache.at)?;
+    Some(format!("caseload-{prefix:.32}"))
 }
 
 fn turn(message: &Message) -> Value {
@@ -167,29 +140,25 @@ fn turn(message: &Message) -> Value {
 }
 
 /// Reads a complete response.
-///
-/// # Errors
-/// A [`Rejection`] when it holds no answer. `now` stands in for the server's clock where it tells
-/// none.
-pub fn read_reply(response: &HttpResponse, secrets: &Secrets, now: SystemTime) -> Result<Reply, Rejection> {
+fn read_reply(response: &HttpResponse) -> Result<Reply, Rejection> {
     let body = serde_json::from_slice::<Value>(&response.body).ok();
     let request_id = request_id(&response.headers, body.as_ref());
     let read = if (200..300).contains(&response.status) {
         match &body {
             Some(body) => match error_within(body) {
-                Some(error) => with_usage(error_answer(response, &error, secrets, now), usage(body)),
+                Some(error) => with_usage(error_answer(response, &error), usage(body)),
                 None => read_completion(body),
             },
             None => Err(Rejection::malformed("the answer is not JSON")),
         }
     } else {
-        error_answer(response, &ErrorBody::read(&response.body), secrets, now)
+        error_answer(response, &ErrorBody::read(&response.body))
     };
-    with_headers(read, request_id, openai_limits(&response.headers))
+    with_headers(read, request_id, limits(&response.headers))
 }
 
 /// The id of a request: the server's, a gateway's, else that of the answer.
-pub(super) fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
+fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
     ["x-request-id", "apim-request-id"]
         .iter()
         .find_map(|name| header(headers, name))
@@ -197,21 +166,15 @@ pub(super) fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<St
 }
 
 /// What an error says, be it the whole body or a chunk of a stream.
-pub(super) fn error_answer(
-    response: &HttpResponse,
-    error: &ErrorBody,
-    secrets: &Secrets,
-    now: SystemTime,
-) -> Result<Reply, Rejection> {
+fn error_answer(response: &HttpResponse, error: &ErrorBody) -> Result<Reply, Rejection> {
     let status = if response.status < 400 { error.status().unwrap_or(500) } else { response.status };
-    let asks_to_wait = retry_after(&response.headers, now).is_some();
-    let meaning: Meaning = classify::openai(status, error, asks_to_wait);
-    error_reply(response, error, meaning, secrets, now)
+    let asks_to_wait = retry_after(&response.headers, response.received_at).is_some();
+    error_reply(response, error, meaning(status, error, asks_to_wait))
 }
 
 /// The error in a body of status 200: OpenRouter reports upstream errors there, at the top or in the
 /// choice, since it has begun to answer by then.
-pub(super) fn error_within(body: &Value) -> Option<ErrorBody> {
+fn error_within(body: &Value) -> Option<ErrorBody> {
     let choice = body.pointer("/choices/0");
     let holder = [Some(body), choice]
         .into_iter()
@@ -233,7 +196,7 @@ pub(super) fn error_within(body: &Value) -> Option<ErrorBody> {
 ///
 /// # Errors
 /// A [`Rejection`] when it is no completion.
-pub fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
+fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
     let Some(choice) = completion.pointer("/choices/0") else {
         return Err(Rejection {
             metered: usage(completion),
@@ -273,12 +236,12 @@ pub fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
 
 fn usage(completion: &Value) -> Metered {
     let model = completion.get("model").and_then(Value::as_str);
-    completion.get("usage").map_or_else(Metered::default, |usage| openai_usage(usage, model))
+    completion.get("usage").map_or_else(Metered::default, |told| usage::usage(told, model))
 }
 
 /// The answer's text: `content` is a string, nothing, or (Mistral's reasoning models) a list of
 /// chunks, of which those of type `text` are the answer. Reasoning stands in fields of its own.
-pub(super) fn content_text(message: Option<&Value>) -> String {
+fn content_text(message: Option<&Value>) -> String {
     match message.and_then(|message| message.get("content")) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Array(chunks)) => chunks
@@ -302,11 +265,11 @@ mod tests {
             CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
             Usage,
         },
-        providers::{response::tests::response, test_request::request},
+        providers::{dialect::DialectSettings, test_request::request, wire::response::tests::response},
     };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
-        read_reply(&response(status, headers, body), &Secrets::default(), SystemTime::UNIX_EPOCH)
+        read_reply(&response(status, headers, body))
     }
 
     /// A completion of one choice, without usage.
@@ -316,10 +279,33 @@ mod tests {
         .to_string()
     }
 
+    /// The body as it is sent.
+    fn sent(request: &Request, max_tokens_field: MaxTokensField) -> Value {
+        serde_json::from_slice(&OpenAi { facts: &FACTS, max_tokens_field }.wire(request).body).unwrap()
+    }
+
+    #[test]
+    fn the_wire_form_is_the_body_in_its_order() {
+        let mut request = request();
+        let extra = json!({"seed": 3, "max_tokens": 9}).as_object().unwrap().clone();
+        let parameters = Parameters { max_tokens: Some(5), stream: true, extra, ..Parameters::default() };
+        request.parameters = Arc::new(parameters);
+        let settings = DialectSettings { base_url: FACTS.base_url, max_tokens_field: None };
+        let wire = (FACTS.make)(&FACTS, &settings).wire(&request);
+        let body = concat!(
+            r#"{"model":"m-1","messages":[{"role":"user","content":"hello"}],"max_completion_tokens":5,"#,
+            r#""stream":true,"stream_options":{"include_usage":true},"seed":3,"max_tokens":9}"#
+        );
+        assert_eq!(wire.body, body);
+        assert_eq!((wire.path.as_str(), wire.streamed), ("/chat/completions", true));
+        assert_eq!(wire.headers, []);
+        assert_eq!(wire.bounds.output, Some(9), "the larger of the two");
+    }
+
     #[test]
     fn a_bare_request_sends_no_setting() {
         assert_eq!(
-            to_wire(&request(), MaxTokensField::MaxTokens),
+            sent(&request(), MaxTokensField::MaxTokens),
             json!({"model": "m-1", "messages": [{"role": "user", "content": "hello"}]})
         );
     }
@@ -338,7 +324,7 @@ mod tests {
             extra: json!({"seed": 3, "temperature": 1}).as_object().unwrap().clone(),
         });
         assert_eq!(
-            to_wire(&request, MaxTokensField::MaxCompletionTokens),
+            sent(&request, MaxTokensField::MaxCompletionTokens),
             json!({
                 "model": "m-1",
                 "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
@@ -347,7 +333,7 @@ mod tests {
                 "prompt_cache_key": prompt_cache_key(&request), "seed": 3,
             })
         );
-        assert_eq!(to_wire(&request, MaxTokensField::MaxTokens)["max_tokens"], 50);
+        assert_eq!(sent(&request, MaxTokensField::MaxTokens)["max_tokens"], 50);
     }
 
     #[test]
@@ -375,7 +361,7 @@ mod tests {
             ("http://localhost:8000/v1", MaxTokensField::MaxTokens),
             ("https://openrouter.ai/api/v1", MaxTokensField::MaxTokens),
         ] {
-            assert_eq!(MaxTokensField::of_server(url), field, "{url}");
+            assert_eq!(output_field_of(url), field, "{url}");
         }
     }
 
@@ -535,8 +521,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_response_panics(status in 200_u16..600, body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let response = HttpResponse { status, headers: Default::default(), body: body.into() };
-            let _ = read_reply(&response, &Secrets::default(), SystemTime::UNIX_EPOCH);
+            let headers = Default::default();
+            let received_at = std::time::SystemTime::UNIX_EPOCH;
+            let _ = read_reply(&HttpResponse { status, headers, body: body.into(), received_at });
         }
     }
 }

@@ -1,0 +1,57 @@
+//! A provider's own count of a prompt's tokens: free, but limited in requests, so a sample is asked.
+
+use secrecy::SecretString;
+
+use super::{
+    Rejection,
+    dialect::{DialectSettings, Facts},
+    wire::{HttpError, HttpResponse, HttpSettings, transport::Transport},
+};
+use crate::domain::{Request, Wire};
+
+/// How a provider counts: pure, as a dialect is.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting {
+    /// The request as it is sent.
+    pub wire: fn(&DialectSettings<'_>, &Request) -> Wire,
+    /// Reads the count.
+    pub read: fn(&HttpResponse) -> Result<u64, Rejection>,
+}
+
+/// The counting endpoint of one account.
+#[derive(Debug)]
+pub struct TokenCounter {
+    counting: Counting,
+    base_url: String,
+    transport: Transport,
+}
+
+impl TokenCounter {
+    /// Sets up the connections; sends nothing.
+    ///
+    /// # Errors
+    /// When the base URL, a header or the key cannot be used.
+    pub fn new(
+        facts: &Facts,
+        counting: Counting,
+        http: &HttpSettings,
+        key: &SecretString,
+    ) -> Result<Self, HttpError> {
+        let transport = Transport::new(http, Some((facts.key_header, key)))?;
+        Ok(Self { counting, base_url: http.base_url.clone(), transport })
+    }
+
+    /// The input tokens of a request, as they would be charged.
+    ///
+    /// # Errors
+    /// A [`Rejection`] when no count came back.
+    pub async fn count(&self, request: &Request) -> Result<u64, Rejection> {
+        let settings = DialectSettings { base_url: &self.base_url, max_tokens_field: None };
+        let wire = (self.counting.wire)(&settings, request);
+        let counted = match self.transport.send(&wire).await {
+            Ok(response) => (self.counting.read)(&response),
+            Err(failure) => Err(failure.into()),
+        };
+        counted.map_err(|rejection| self.transport.secrets().conceal_rejection(rejection))
+    }
+}

@@ -1,0 +1,23 @@
+//! What all dialects share: the transport, and how a response's parts are read.
+
+pub(super) mod body;
+pub mod classify;
+pub mod counts;
+pub mod error_body;
+pub mod limit_headers;
+pub(super) mod response;
+pub mod retry_after;
+mod secrets;
+mod settings;
+pub mod sse;
+mod stream;
+pub mod streamed;
+#[cfg(test)]
+pub(super) mod test_server;
+pub mod transport;
+
+pub use self::{
+    secrets::Secrets,
+    settings::{HttpError, HttpSettings},
+    transport::{HttpResponse, KeyHeader, tells_of_a_secret},
+};
