@@ -7,7 +7,7 @@ use std::{
 };
 
 /// The floors from the top down: each may import every floor after it and none before.
-const FLOORS: [&str; 16] = [
+const FLOORS: [&str; 17] = [
     "cli",
     "report",
     "runner",
@@ -17,6 +17,7 @@ const FLOORS: [&str; 16] = [
     "estimate",
     "judge",
     "config",
+    "evidence",
     "queue",
     "providers",
     "grading",
