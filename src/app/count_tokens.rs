@@ -55,13 +55,13 @@ impl Estimating<'_> {
         let step = experiment.cases.len().div_ceil(COUNTED).max(1);
         let (mut real, mut counted) = (vec![], vec![]);
         for case in (0..experiment.cases.len()).step_by(step) {
-            let request = experiment.request(place, CasePos::at(case), Repeat::FIRST);
-            let tokens = counter.count(&request).await.map_err(|rejection| {
+            let question = experiment.question(place, CasePos::at(case), Repeat::FIRST);
+            let tokens = counter.count(&question).await.map_err(|rejection| {
                 let message = format!("the prompts of `{}` cannot be counted: {rejection}", target.name);
                 AppError::hinted(message, "leave out `--count-tokens`")
             })?;
             real.push(tokens as f64);
-            counted.push(tokenizer.count(&request.prompt) as f64);
+            counted.push(tokenizer.count(&question.prompt) as f64);
         }
         Ok((InputRatio::of(&real, &counted), real.len()))
     }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config,
-    domain::{Cost, ErrorClass, Outcome, Repeat, RunRow, RunStatus},
+    domain::{Cost, ErrorClass, Outcome, RunRow, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -67,8 +67,7 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
     let mut spent = store.spent(run)?;
     // What may have been billed at a cost nobody told counts at its worst, as it did then.
     for (target, case, attempts) in store.unpriced_attempts(run)? {
-        let prompt = experiment.request(target, case, Repeat::FIRST).prompt;
-        let worst = experiment.targets[target.index()].worst_case(&prompt).unwrap_or(Cost::ZERO);
+        let worst = experiment.worst_case(target, case).unwrap_or(Cost::ZERO);
         spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
     }
     let name = detail.row.name;
@@ -117,7 +116,7 @@ mod tests {
             run,
             testing::{Stored, work},
         },
-        domain::{CasePos, TargetPos, TrialKey},
+        domain::{CasePos, Repeat, TargetPos, TrialKey},
     };
 
     #[test]
