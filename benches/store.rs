@@ -164,7 +164,7 @@ fn store(criterion: &mut Criterion) {
 
     let folder = folder();
     write_all(&all, &folder, 0);
-    let reader = Store::open_read_only(folder.path().join("0.db")).expect("the store can be read");
+    let reader = Store::open_to_read(folder.path().join("0.db")).expect("the store can be read");
     group.bench_function("read what a scorecard counts", |bench| {
         bench.iter(|| {
             let mut passes = 0_u32;

@@ -82,7 +82,7 @@ fn read_answers(
     if sides.iter().all(|side| side.stored.is_none()) {
         return Ok(BTreeMap::new());
     }
-    flip_answers(&crate::store::Store::open_read_only(&store.store)?, sides, &comparison.flips.rows, limit)
+    flip_answers(&crate::store::Store::open_to_read(&store.store)?, sides, &comparison.flips.rows, limit)
 }
 
 /// What the comment is found by again: the candidates' experiments and targets, without the number

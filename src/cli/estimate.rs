@@ -194,7 +194,7 @@ impl DesignArgs {
 
 /// The store, if there is one that can be read as it is.
 fn open(path: &std::path::Path) -> Result<Option<Store>, CliError> {
-    match Store::open_read_only(path) {
+    match Store::open_to_read(path) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Missing { .. }) => Ok(None),
         Err(error @ StoreError::Older { .. }) => {

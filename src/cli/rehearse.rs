@@ -125,7 +125,7 @@ pub(super) fn rehearse(arguments: &RehearseArgs) -> Result<ExitStatus, CliError>
     let run = prepared.run;
     let summary = session::ask_to_the_end(prepared, store, &arguments.screen)?;
 
-    let store = Store::open_read_only(&ready.store)?;
+    let store = Store::open_to_read(&ready.store)?;
     let card = Scorecard::read(&store, &store.run_detail(run)?)?;
     let rehearsal = Rehearsal::new(name, arguments, &summary, &card, &servers);
     runtime.shutdown_background();

@@ -87,7 +87,7 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
 
 /// The latest run of an experiment, if trials of it are to do and nobody works on it.
 pub(super) fn unfinished(path: &std::path::Path, experiment: &str) -> Result<Option<String>, CliError> {
-    let store = match Store::open_read_only(path) {
+    let store = match Store::open_to_read(path) {
         Ok(store) => store,
         Err(StoreError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

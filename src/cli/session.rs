@@ -90,7 +90,7 @@ pub(super) fn work_on(
 ) -> Result<(ExitStatus, RunSummary), CliError> {
     let (run, store_path) = (prepared.run, prepared.store_path.clone());
     let summary = ask_to_the_end(prepared, store, screen)?;
-    let store = Store::open_read_only(&store_path)?;
+    let store = Store::open_to_read(&store_path)?;
     print_scorecard(&store, run, screen.json)?;
     let gates = own_gates::judge(&store, run, screen.json)?;
     for reason in &summary.stops {
@@ -135,10 +135,10 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     store.clear_controls(prepared.run)?;
     let named = prepared.experiment.settings.providers.iter().zip(&queues);
     let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));
-    let controls = Store::open_read_only(store.path())?;
+    let controls = Store::open_to_read(store.path())?;
     tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
     let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
-    let earlier = reuses.then(|| Store::open_read_only(store.path())).transpose()?;
+    let earlier = reuses.then(|| Store::open_to_read(store.path())).transpose()?;
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,

@@ -21,7 +21,7 @@ pub(super) struct StoreArgument {
 impl StoreArgument {
     /// Opens it for reading.
     pub(super) fn open(&self) -> Result<Store, CliError> {
-        let store = Store::open_read_only(&self.store)?;
+        let store = Store::open_to_read(&self.store)?;
         if let Some(version) = store.newer_version() {
             output::note(&format!(
                 "`{}` was written by a newer caseload (version {version}); it is only read",
@@ -34,7 +34,7 @@ impl StoreArgument {
     /// Opens it for writing; it must exist.
     pub(super) fn open_to_write(&self) -> Result<Store, CliError> {
         // A missing store is told as such, and not made.
-        drop(Store::open_read_only(&self.store)?);
+        drop(Store::open_to_read(&self.store)?);
         Ok(Store::open(&self.store)?)
     }
 

@@ -42,7 +42,7 @@ impl File {
     }
 
     fn read(&self) -> Store {
-        Store::open_read_only(&self.path).unwrap()
+        Store::open_to_read(&self.path).unwrap()
     }
 
     fn number(&self, sql: &str) -> i64 {
@@ -265,7 +265,7 @@ fn two_writers_and_a_reader_never_meet_a_lock() {
         }
         scope.spawn(|| {
             let reader = loop {
-                match Store::open_read_only(&path) {
+                match Store::open_to_read(&path) {
                     Ok(store) => break store,
                     // The writers are just about to make it.
                     Err(StoreError::Missing { .. } | StoreError::NotAStore { .. }) => thread::yield_now(),
