@@ -21,7 +21,7 @@ use crate::{
     evidence::Scorecard,
     report::scorecard_text,
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
-    store::{CreatedRun, RunClaim, Store, StoreWriter},
+    store::{CreatedRun, Listener, RunClaim, Store, StoreWriter},
 };
 
 /// What a session shows.
@@ -139,7 +139,9 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
     let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
     let earlier = reuses.then(|| Store::open_to_read(store.path())).transpose()?;
-    let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
+    // A queue of so many in flight starts no more than that until answers are committed.
+    let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
+    let writer = StoreWriter::start(store, prepared.claim, Some(Listener { committed, room }))?;
     let parts = RunParts {
         run: prepared.run,
         experiment: Arc::new(prepared.experiment),

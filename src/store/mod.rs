@@ -47,5 +47,5 @@ pub use self::{
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},
-    write::{CreatedRun, NewRun, RunClaim, StoreWriter, Write},
+    write::{CreatedRun, Listener, NewRun, RunClaim, StoreWriter, Write},
 };

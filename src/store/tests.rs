@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{
-    CreatedRun, Store, StoreError, StoreWriter, ToGrade,
+    CreatedRun, Listener, Store, StoreError, StoreWriter, ToGrade,
     fixtures::{answered, attempt, case, create, failed, graded, key, score, trial},
     write::writer::Write,
 };
@@ -37,7 +37,7 @@ impl File {
         let path = folder.path().join("caseload.db");
         let mut store = Store::open(&path).unwrap();
         let CreatedRun { id: run, claim, .. } = create(&mut store, &cases_named(cases), repeats).unwrap();
-        let writer = StoreWriter::start(store, claim, committed).unwrap();
+        let writer = StoreWriter::start(store, claim, committed.map(listener)).unwrap();
         (Self { _folder: folder, path, run }, writer)
     }
 
@@ -48,6 +48,10 @@ impl File {
     fn number(&self, sql: &str) -> i64 {
         number(&self.path, sql)
     }
+}
+
+fn listener(committed: mpsc::UnboundedSender<Vec<TrialKey>>) -> Listener {
+    Listener { committed, room: 64 }
 }
 
 fn cases_named(count: usize) -> Vec<Case> {
@@ -294,7 +298,7 @@ fn a_process_that_dies_while_it_writes() {
     let mut store = Store::open(&path).unwrap();
     let run = create(&mut store, &cases_named(1_000), 1).unwrap();
     let (committed, mut told) = mpsc::unbounded_channel();
-    let writer = StoreWriter::start(store, run.claim, Some(committed)).unwrap();
+    let writer = StoreWriter::start(store, run.claim, Some(listener(committed))).unwrap();
     let mut safe = 0;
     for case in 0..1_000 {
         writer.blocking_send(trial(answered(key(run.id, 0, case, 1), "paid"))).unwrap();
