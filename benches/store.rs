@@ -17,7 +17,7 @@ use caseload::{
         Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos, TrialKey, TrialRecord, UnixMillis, Usage,
         Verdict,
     },
-    store::{CreatedRun, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
+    store::{CreatedRun, Detail, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ fn store(criterion: &mut Criterion) {
         bench.iter(|| {
             let mut passes = 0_u32;
             reader
-                .for_each_trial_row(RunRow(1), TargetPos(0), |row| {
+                .for_each_trial_row(RunRow(1), TargetPos(0), Detail::Full, |row| {
                     passes += u32::from(row.verdict == Some(Verdict::Pass));
                 })
                 .expect("the trials can be read");

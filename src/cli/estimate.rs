@@ -416,7 +416,7 @@ pub(super) fn print_account(store: &Store, detail: &RunDetail) -> Result<(), Cli
     })?;
     for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
         let planned = cases.iter().map(|case: &RunCase| case.repeats);
-        let evidence = Evidence::read(store, detail.row.id, position, planned)?;
+        let evidence = Evidence::read_lean(store, detail.row.id, position, planned)?;
         let counts = evidence.counts();
         let repeats = counts.iter().map(|count| count.measured).max().unwrap_or(0);
         let undecided = cases.iter().zip(&counts).filter(|(_, count)| count.is_flaky());

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{
-    CreatedRun, Listener, Store, StoreError, StoreWriter, ToGrade,
+    CreatedRun, Detail, Listener, Store, StoreError, StoreWriter, ToGrade,
     fixtures::{answered, attempt, case, create, failed, graded, key, score, trial},
     write::writer::Write,
 };
@@ -370,7 +370,7 @@ fn a_scorecard_reads_unknown_as_unknown_and_zero_as_zero() {
     writer.finish().unwrap();
     let mut found = BTreeMap::new();
     file.read()
-        .for_each_trial_row(file.run, TargetPos(0), |row| {
+        .for_each_trial_row(file.run, TargetPos(0), Detail::Full, |row| {
             found.insert(row.case, (row.cost, row.usage, row.latency_ms));
         })
         .unwrap();
