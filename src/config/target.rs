@@ -59,7 +59,7 @@ impl Target {
     /// The most that one attempt with this prompt can cost: a token has at least one byte.
     pub fn worst_case(&self, prompt: &Prompt) -> Option<Cost> {
         let texts = prompt.system.iter().map(|text| text.len());
-        let turns = prompt.messages.iter().map(|message| message.content.len() + PER_MESSAGE);
+        let turns = prompt.messages.iter().map(|message| message.content.text().len() + PER_MESSAGE);
         let input: usize = texts.chain(turns).sum();
         let output = self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS);
         self.price.as_ref()?.worst_case(input as u64, u64::from(output))

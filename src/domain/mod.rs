@@ -8,6 +8,8 @@ mod attempt;
 mod begun;
 mod call;
 mod case;
+mod content;
+mod dimension;
 mod error_class;
 mod event;
 mod fault;
@@ -39,6 +41,8 @@ pub use self::{
     begun::Begun,
     call::{Bounds, HttpMethod, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
+    content::Content,
+    dimension::PerDimension,
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
     fault::{Fault, Faults, nearest},

@@ -34,7 +34,7 @@ pub(super) fn request() -> Request {
         model: "m-1".into(),
         prompt: Prompt {
             system: None,
-            messages: vec![Message { role: Role::User, content: "hello".to_owned() }],
+            messages: vec![Message { role: Role::User, content: "hello".into() }],
         },
         parameters: Arc::new(Parameters::default()),
         case: Arc::new(case),

@@ -341,7 +341,7 @@ mod tests {
         let key = |system: Option<&str>, message: &str| {
             let mut request = request();
             request.prompt.system = system.map(Into::into);
-            request.prompt.messages[0].content = message.to_owned();
+            request.prompt.messages[0].content = message.into();
             let cache = PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes };
             request.parameters = Arc::new(Parameters { cache: Some(cache), ..Parameters::default() });
             prompt_cache_key(&request)

@@ -159,7 +159,7 @@ impl Simulator {
         let Prompt { system, messages } = &request.prompt;
         let system = system.as_deref().unwrap_or_default();
         let prefix_chars = system.chars().count();
-        let own_chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+        let own_chars: usize = messages.iter().map(|message| message.content.text().chars().count()).sum();
         let tokens = &settings.tokens;
         let input = tokens.input.unwrap_or_else(|| tokens.of_chars(prefix_chars + own_chars));
         let prefix = Breakpoint {
@@ -232,7 +232,10 @@ mod tests {
         Request {
             target: TargetName::from("a"),
             model: ModelId::from("model-a"),
-            prompt: Prompt { system: None, messages: vec![Message { role: Role::User, content }] },
+            prompt: Prompt {
+                system: None,
+                messages: vec![Message { role: Role::User, content: content.into() }],
+            },
             parameters: Arc::new(Parameters::default()),
             case: Arc::new(case),
             repeat: Repeat(repeat),
