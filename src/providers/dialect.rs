@@ -15,7 +15,7 @@ use super::{
         transport::KeyHeader,
     },
 };
-use crate::domain::{Reply, Request, Wire};
+use crate::domain::{Question, Reply, Wire};
 
 /// What is known of a provider beforehand.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     fn facts(&self) -> &'static Facts;
 
     /// The request as it is sent.
-    fn wire(&self, request: &Request) -> Wire;
+    fn wire(&self, question: &Question) -> Wire;
 
     /// Reads a whole response; a line of a batch is given as one.
     ///

@@ -7,7 +7,12 @@ use serde::{
     de::{self, EnumAccess, VariantAccess, Visitor},
 };
 
-use super::{anthropic, dialect::Facts, families, openai, tokens::Tokenizer};
+use super::{
+    anthropic,
+    dialect::{Dialect, DialectSettings, Facts, MaxTokensField},
+    families, openai,
+    tokens::Tokenizer,
+};
 use crate::domain::Parameters;
 
 /// The providers of models: the one list of dialects.
@@ -57,6 +62,17 @@ impl Kind {
             Self::Model(facts) => Some(facts),
             _ => None,
         }
+    }
+
+    /// What puts questions to an account's models into words.
+    pub fn dialect(
+        self,
+        base_url: Option<&str>,
+        max_tokens_field: Option<MaxTokensField>,
+    ) -> Option<Box<dyn Dialect>> {
+        let facts = self.facts()?;
+        let base_url = base_url.unwrap_or(facts.base_url);
+        Some((facts.make)(facts, &DialectSettings { base_url, max_tokens_field }))
     }
 
     /// Whether it is an application of one's own: it has no model that could be asked for.

@@ -7,13 +7,13 @@ use super::{
     dialect::{DialectSettings, Facts},
     wire::{HttpError, HttpResponse, HttpSettings, transport::Transport},
 };
-use crate::domain::{Request, Wire};
+use crate::domain::{Question, Wire};
 
 /// How a provider counts: pure, as a dialect is.
 #[derive(Clone, Copy, Debug)]
 pub struct Counting {
     /// The request as it is sent.
-    pub wire: fn(&DialectSettings<'_>, &Request) -> Wire,
+    pub wire: fn(&DialectSettings<'_>, &Question) -> Wire,
     /// Reads the count.
     pub read: fn(&HttpResponse) -> Result<u64, Rejection>,
 }
@@ -45,9 +45,9 @@ impl TokenCounter {
     ///
     /// # Errors
     /// A [`Rejection`] when no count came back.
-    pub async fn count(&self, request: &Request) -> Result<u64, Rejection> {
+    pub async fn count(&self, question: &Question) -> Result<u64, Rejection> {
         let settings = DialectSettings { base_url: &self.base_url, max_tokens_field: None };
-        let wire = (self.counting.wire)(&settings, request);
+        let wire = (self.counting.wire)(&settings, question);
         let counted = match self.transport.send(&wire).await {
             Ok(response) => (self.counting.read)(&response),
             Err(failure) => Err(failure.into()),

@@ -24,7 +24,7 @@ use super::{
         transport::{HttpResponse, KeyHeader},
     },
 };
-use crate::domain::{CacheLifetime, Message, Metered, Outcome, PromptCache, Reply, Request, Role, Wire};
+use crate::domain::{CacheLifetime, Message, Metered, Outcome, PromptCache, Question, Reply, Role, Wire};
 
 /// Anthropic.
 pub static FACTS: Facts = Facts {
@@ -71,9 +71,9 @@ impl Dialect for Anthropic {
         self.facts
     }
 
-    fn wire(&self, request: &Request) -> Wire {
-        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
-        posted_with_version(format!("{}/messages", self.prefix), &body(request), largest)
+    fn wire(&self, question: &Question) -> Wire {
+        let largest = family(question.model.as_str()).and_then(|family| family.max_output);
+        posted_with_version(format!("{}/messages", self.prefix), &body(question), largest)
     }
 
     fn read(&self, response: &HttpResponse) -> Result<Reply, Rejection> {
@@ -94,17 +94,17 @@ fn posted_with_version(path: String, body: &Map<String, Value>, largest_output: 
 }
 
 /// The request body.
-fn body(request: &Request) -> Map<String, Value> {
-    let parameters = &request.parameters;
+fn body(question: &Question) -> Map<String, Value> {
+    let parameters = &question.parameters;
     let mut body = Map::new();
-    body.insert("model".into(), request.model.as_str().into());
+    body.insert("model".into(), question.model.as_str().into());
     body.insert("max_tokens".into(), parameters.max_tokens.map_or(DEFAULT_MAX_TOKENS, u64::from).into());
-    let turns = request.prompt.messages.iter().filter(|message| message.role != Role::System);
+    let turns = question.prompt.messages.iter().filter(|message| message.role != Role::System);
     let mut turns: Vec<Value> = turns.map(turn).collect();
-    let mut system = system(request).map(Value::String);
+    let mut system = system(question).map(Value::String);
     if let Some(cache) = parameters.cache {
         // The marker stands on the last block that requests share.
-        let before = request.prompt.messages.iter().take(request.prompt.cached_messages(cache.at));
+        let before = question.prompt.messages.iter().take(question.prompt.cached_messages(cache.at));
         let within = before.filter(|message| message.role != Role::System).count();
         if let Some(block) = within.checked_sub(1).map(|last| &mut turns[last]["content"]).or(system.as_mut())
         {
@@ -145,9 +145,9 @@ fn cache_control(cache: PromptCache) -> Value {
 }
 
 /// All instructions above the conversation in one: this API has no messages of that role.
-fn system(request: &Request) -> Option<String> {
-    let within = request.prompt.messages.iter().filter(|message| message.role == Role::System);
-    let all: Vec<&str> = request
+fn system(question: &Question) -> Option<String> {
+    let within = question.prompt.messages.iter().filter(|message| message.role == Role::System);
+    let all: Vec<&str> = question
         .prompt
         .system
         .as_deref()
@@ -227,7 +227,7 @@ mod tests {
             Bounds, CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters,
             PromptCache, Usage, UsageFlag,
         },
-        providers::{test_request::request, wire::response::tests::response},
+        providers::{test_question::question, wire::response::tests::response},
     };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
@@ -235,8 +235,8 @@ mod tests {
     }
 
     /// The body as it is sent.
-    fn sent(request: &Request) -> Value {
-        serde_json::from_slice(&dialect("http://x").wire(request).body).unwrap()
+    fn sent(question: &Question) -> Value {
+        serde_json::from_slice(&dialect("http://x").wire(question).body).unwrap()
     }
 
     fn dialect(base_url: &str) -> Box<dyn Dialect> {
@@ -245,11 +245,11 @@ mod tests {
 
     #[test]
     fn the_wire_form_is_the_body_in_its_order_and_the_version() {
-        let mut request = request();
+        let mut question = question();
         let parameters = Parameters { temperature: Some(0.5), stream: true, ..Parameters::default() };
-        request.parameters = Arc::new(parameters);
-        request.prompt.system = Some("Be brief.".into());
-        let wire = dialect("https://api.anthropic.com/").wire(&request);
+        question.parameters = Arc::new(parameters);
+        question.prompt.system = Some("Be brief.".into());
+        let wire = dialect("https://api.anthropic.com/").wire(&question);
         let body = concat!(
             r#"{"model":"m-1","max_tokens":1024,"system":"Be brief.","#,
             r#""messages":[{"role":"user","content":"hello"}],"temperature":0.5,"stream":true}"#
@@ -259,29 +259,29 @@ mod tests {
         assert_eq!(wire.headers, [("anthropic-version".to_owned(), "2023-06-01".to_owned())]);
         let (input, output) = (Some(body.len() as u64), Some(1_024));
         assert_eq!(wire.bounds, Bounds { input, output, said_output: output });
-        assert_eq!(dialect("https://proxy/v1/").wire(&request).path, "/messages");
+        assert_eq!(dialect("https://proxy/v1/").wire(&question).path, "/messages");
     }
 
     #[test]
     fn a_bare_request_sends_only_what_the_api_requires() {
         assert_eq!(
-            sent(&request()),
+            sent(&question()),
             json!({"model": "m-1", "max_tokens": 1024, "messages": [{"role": "user", "content": "hello"}]})
         );
     }
 
     #[test]
     fn every_setting_goes_into_its_field_and_extra_wins() {
-        let mut request = request();
-        request.prompt.system = Some("Be brief.".into());
+        let mut question = question();
+        question.prompt.system = Some("Be brief.".into());
         let message = |role, content: &str| Message { role, content: content.into() };
-        request.prompt.messages = vec![
+        question.prompt.messages = vec![
             message(Role::System, "Answer in French."),
             message(Role::User, "one"),
             message(Role::Assistant, "un"),
             message(Role::User, "two"),
         ];
-        request.parameters = Arc::new(Parameters {
+        question.parameters = Arc::new(Parameters {
             max_tokens: Some(50),
             temperature: Some(0.5),
             top_p: Some(0.9),
@@ -291,7 +291,7 @@ mod tests {
             ..Parameters::default()
         });
         assert_eq!(
-            sent(&request),
+            sent(&question),
             json!({
                 "model": "m-1", "max_tokens": 99, "system": "Be brief.\n\nAnswer in French.",
                 "messages": [{"role": "user", "content": "one"}, {"role": "assistant", "content": "un"},
@@ -304,28 +304,28 @@ mod tests {
 
     #[test]
     fn an_answer_that_may_take_long_is_streamed_unasked() {
-        let mut request = request();
+        let mut question = question();
         for (max_tokens, streams) in [(21_333, Value::Null), (21_334, json!(true))] {
             let parameters = Parameters { max_tokens: Some(max_tokens), ..Parameters::default() };
-            request.parameters = Arc::new(parameters);
-            assert_eq!(sent(&request)["stream"], streams);
+            question.parameters = Arc::new(parameters);
+            assert_eq!(sent(&question)["stream"], streams);
         }
     }
 
     #[test]
     fn the_marker_stands_on_the_last_block_that_requests_share() {
-        let mut request = request();
+        let mut question = question();
         let message = |role, content: &str| Message { role, content: content.into() };
-        request.prompt.system = Some("Rules.".into());
-        request.prompt.messages =
+        question.prompt.system = Some("Rules.".into());
+        question.prompt.messages =
             vec![message(Role::User, "one"), message(Role::Assistant, "un"), message(Role::User, "two")];
         let mut wire = |at, lifetime, system: Option<&str>, messages: usize| {
-            request.prompt.system = system.map(Into::into);
-            let mut request = request.clone();
-            request.prompt.messages.drain(..3 - messages);
+            question.prompt.system = system.map(Into::into);
+            let mut question = question.clone();
+            question.prompt.messages.drain(..3 - messages);
             let cache = Some(PromptCache { at, lifetime });
-            request.parameters = Arc::new(Parameters { cache, ..Parameters::default() });
-            sent(&request)
+            question.parameters = Arc::new(Parameters { cache, ..Parameters::default() });
+            sent(&question)
         };
         let (short, long) = (CacheLifetime::FiveMinutes, CacheLifetime::OneHour);
         let body = wire(CachePoint::System, long, Some("Rules."), 3);

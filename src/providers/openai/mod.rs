@@ -28,7 +28,7 @@ use super::{
         transport::{HttpResponse, KeyHeader},
     },
 };
-use crate::domain::{Message, Metered, Outcome, Reply, Request, Role, Wire};
+use crate::domain::{Message, Metered, Outcome, Question, Reply, Role, Wire};
 
 /// OpenAI, and every server that speaks its Chat Completions.
 pub static FACTS: Facts = Facts {
@@ -74,9 +74,9 @@ impl Dialect for OpenAi {
         self.facts
     }
 
-    fn wire(&self, request: &Request) -> Wire {
-        let body = body(request, self.max_tokens_field);
-        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
+    fn wire(&self, question: &Question) -> Wire {
+        let body = body(question, self.max_tokens_field);
+        let largest = family(question.model.as_str()).and_then(|family| family.max_output);
         posted("/chat/completions".to_owned(), &body, &OUTPUT_FIELDS, largest)
     }
 
@@ -90,12 +90,13 @@ impl Dialect for OpenAi {
 }
 
 /// The request body.
-fn body(request: &Request, max_tokens_field: MaxTokensField) -> Map<String, Value> {
-    let parameters = &request.parameters;
+fn body(question: &Question, max_tokens_field: MaxTokensField) -> Map<String, Value> {
+    let parameters = &question.parameters;
     let mut body = Map::new();
-    body.insert("model".into(), request.model.as_str().into());
-    let system = request.prompt.system.iter().map(|text| json!({"role": "system", "content": text.as_ref()}));
-    body.insert("messages".into(), system.chain(request.prompt.messages.iter().map(turn)).collect());
+    body.insert("model".into(), question.model.as_str().into());
+    let system =
+        question.prompt.system.iter().map(|text| json!({"role": "system", "content": text.as_ref()}));
+    body.insert("messages".into(), system.chain(question.prompt.messages.iter().map(turn)).collect());
     if let Some(max_tokens) = parameters.max_tokens {
         body.insert(max_tokens_field.as_str().into(), max_tokens.into());
     }
@@ -113,7 +114,7 @@ fn body(request: &Request, max_tokens_field: MaxTokensField) -> Map<String, Valu
         // Without it a stream tells no usage.
         body.insert("stream_options".into(), json!({"include_usage": true}));
     }
-    if let Some(key) = prompt_cache_key(request) {
+    if let Some(key) = prompt_cache_key(question) {
         body.insert("prompt_cache_key".into(), key.into());
     }
     merge(&mut body, &parameters.extra);
@@ -124,9 +125,9 @@ fn body(request: &Request, max_tokens_field: MaxTokensField) -> Map<String, Valu
 /// cached parts are the same.
 ///
 /// Source: OpenAI's guide on prompt caching.
-fn prompt_cache_key(request: &Request) -> Option<String> {
-    let cache = request.parameters.cache?;
-    let prefix = request.prompt.cached_prefix(&request.model, cache.at)?;
+fn prompt_cache_key(question: &Question) -> Option<String> {
+    let cache = question.parameters.cache?;
+    let prefix = question.prompt.cached_prefix(&question.model, cache.at)?;
     Some(format!("caseload-{prefix:.32}"))
 }
 
@@ -265,7 +266,7 @@ mod tests {
             CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
             Usage,
         },
-        providers::{dialect::DialectSettings, test_request::request, wire::response::tests::response},
+        providers::{dialect::DialectSettings, test_question::question, wire::response::tests::response},
     };
 
     fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
@@ -280,18 +281,18 @@ mod tests {
     }
 
     /// The body as it is sent.
-    fn sent(request: &Request, max_tokens_field: MaxTokensField) -> Value {
-        serde_json::from_slice(&OpenAi { facts: &FACTS, max_tokens_field }.wire(request).body).unwrap()
+    fn sent(question: &Question, max_tokens_field: MaxTokensField) -> Value {
+        serde_json::from_slice(&OpenAi { facts: &FACTS, max_tokens_field }.wire(question).body).unwrap()
     }
 
     #[test]
     fn the_wire_form_is_the_body_in_its_order() {
-        let mut request = request();
+        let mut question = question();
         let extra = json!({"seed": 3, "max_tokens": 9}).as_object().unwrap().clone();
         let parameters = Parameters { max_tokens: Some(5), stream: true, extra, ..Parameters::default() };
-        request.parameters = Arc::new(parameters);
+        question.parameters = Arc::new(parameters);
         let settings = DialectSettings { base_url: FACTS.base_url, max_tokens_field: None };
-        let wire = (FACTS.make)(&FACTS, &settings).wire(&request);
+        let wire = (FACTS.make)(&FACTS, &settings).wire(&question);
         let body = concat!(
             r#"{"model":"m-1","messages":[{"role":"user","content":"hello"}],"max_completion_tokens":5,"#,
             r#""stream":true,"stream_options":{"include_usage":true},"seed":3,"max_tokens":9}"#
@@ -305,16 +306,16 @@ mod tests {
     #[test]
     fn a_bare_request_sends_no_setting() {
         assert_eq!(
-            sent(&request(), MaxTokensField::MaxTokens),
+            sent(&question(), MaxTokensField::MaxTokens),
             json!({"model": "m-1", "messages": [{"role": "user", "content": "hello"}]})
         );
     }
 
     #[test]
     fn every_setting_goes_into_its_field_and_extra_wins() {
-        let mut request = request();
-        request.prompt.system = Some("Be brief.".into());
-        request.parameters = Arc::new(Parameters {
+        let mut question = question();
+        question.prompt.system = Some("Be brief.".into());
+        question.parameters = Arc::new(Parameters {
             max_tokens: Some(50),
             temperature: Some(0.5),
             top_p: Some(0.9),
@@ -324,27 +325,27 @@ mod tests {
             extra: json!({"seed": 3, "temperature": 1}).as_object().unwrap().clone(),
         });
         assert_eq!(
-            sent(&request, MaxTokensField::MaxCompletionTokens),
+            sent(&question, MaxTokensField::MaxCompletionTokens),
             json!({
                 "model": "m-1",
                 "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
                 "max_completion_tokens": 50, "temperature": 1, "top_p": 0.9, "stop": ["END"],
                 "stream": true, "stream_options": {"include_usage": true},
-                "prompt_cache_key": prompt_cache_key(&request), "seed": 3,
+                "prompt_cache_key": prompt_cache_key(&question), "seed": 3,
             })
         );
-        assert_eq!(sent(&request, MaxTokensField::MaxTokens)["max_tokens"], 50);
+        assert_eq!(sent(&question, MaxTokensField::MaxTokens)["max_tokens"], 50);
     }
 
     #[test]
     fn the_cache_key_is_the_same_for_all_requests_with_the_same_cached_part() {
         let key = |system: Option<&str>, message: &str| {
-            let mut request = request();
-            request.prompt.system = system.map(Into::into);
-            request.prompt.messages[0].content = message.into();
+            let mut question = question();
+            question.prompt.system = system.map(Into::into);
+            question.prompt.messages[0].content = message.into();
             let cache = PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes };
-            request.parameters = Arc::new(Parameters { cache: Some(cache), ..Parameters::default() });
-            prompt_cache_key(&request)
+            question.parameters = Arc::new(Parameters { cache: Some(cache), ..Parameters::default() });
+            prompt_cache_key(&question)
         };
         assert_eq!(key(Some("Rules."), "one"), key(Some("Rules."), "two"));
         assert_ne!(key(Some("Rules."), "one"), key(Some("Others."), "one"));
