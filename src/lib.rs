@@ -6,6 +6,7 @@
 
 pub mod cli;
 pub mod report;
+pub mod app;
 pub mod runner;
 pub mod mock;
 pub mod compare;

@@ -3,24 +3,16 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use jiff::{Timestamp, tz::TimeZone};
 
-use super::{
-    compare_case,
-    compare_forms::{self, Form},
-    error::CliError,
-    exit_status::ExitStatus,
-    output,
-    store_argument::StoreArgument,
-};
+use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
-    compare::{
-        CompareError, Comparison, Options, Side, SideSource, Verdict, compare, compare_all, read_sides,
+    app::{
+        Store, Verdict,
+        compare::{self, Wanted, need_store},
+        compare_case::compare_case,
     },
-    config,
     domain::CaseId,
-    report::{comparison_text, matrix_text},
-    store::Store,
+    report::{Form, compared_case_text, written},
 };
 
 /// Compare two sides case by case: what got better, what broke, what it costs, may it ship
@@ -84,70 +76,36 @@ enum Format {
     Github,
 }
 
-impl From<CompareError> for CliError {
-    fn from(error: CompareError) -> Self {
-        match error {
-            CompareError::Store(error) => Self::Store(error),
-            CompareError::Faults(faults) => Self::Faults(faults),
-            error => Self::usage(error.to_string()),
+impl Format {
+    fn form(self, list: bool) -> Form {
+        match self {
+            Self::Text => Form::Text { list },
+            Self::Json => Form::Json,
+            Self::Markdown => Form::Markdown,
+            Self::Junit => Form::Junit,
+            Self::Csv => Form::Csv,
+            Self::Github => Form::Github,
         }
     }
 }
 
 /// Does `caseload compare`.
 pub(super) fn compare_sides(arguments: &CompareArgs) -> Result<ExitStatus, CliError> {
-    let sources = find(&arguments.sides, &arguments.store)?;
-    let mut options = Options {
+    let store = need_store(&arguments.sides).then(|| arguments.store.open()).transpose()?;
+    let wanted = Wanted {
+        sides: arguments.sides.clone(),
+        gates: arguments.gates.clone(),
         allow_grader_change: arguments.allow_grader_change,
-        gates: arguments.gates.as_deref().map(config::read_gates).transpose()?,
-        confirmed: std::collections::HashMap::new(),
-        today: TimeZone::UTC.to_datetime(Timestamp::now()).date(),
     };
-    let sides = read_sides(&sources, &arguments.store.store)?;
-    if let Some(case) = &arguments.case {
-        return show_case(arguments, &sides, &CaseId::from(case.as_str()));
-    }
     let format = if arguments.json { Format::Json } else { arguments.format };
-    if let [a, b] = sides.as_slice() {
-        options.confirmed = compare_forms::confirmed(&arguments.store, [a, b])?;
-        let comparison = compare(a, b, &options)?;
-        let text = match format.form() {
-            Some(form) => compare_forms::written(form, &arguments.store, &sides, &[&comparison])?,
-            None => printed(&comparison, format, arguments.list),
-        };
-        output::data(&text)?;
-        return Ok(status(comparison.verdict));
+    if let Some(case) = &arguments.case {
+        return show_case(arguments, store, &CaseId::from(case.as_str()), format == Format::Json);
     }
-    let matrix = compare_all(&sides, &options)?;
-    let rows: Vec<&Comparison> = matrix.rows.iter().map(|row| &row.comparison).collect();
-    output::data(&match format.form() {
-        Some(form) => compare_forms::written(form, &arguments.store, &sides, &rows)?,
-        None if format == Format::Json => {
-            serde_json::to_string_pretty(&matrix).expect("a matrix is plain data")
-        }
-        None => matrix_text(&matrix),
-    })?;
-    Ok(status(matrix.verdict))
-}
-
-impl Format {
-    /// The form that others read, if it is one.
-    fn form(self) -> Option<Form> {
-        match self {
-            Self::Text | Self::Json => None,
-            Self::Markdown => Some(Form::Markdown),
-            Self::Junit => Some(Form::Junit),
-            Self::Csv => Some(Form::Csv),
-            Self::Github => Some(Form::Github),
-        }
-    }
-}
-
-fn printed(comparison: &Comparison, format: Format, list: bool) -> String {
-    if format == Format::Json {
-        return serde_json::to_string_pretty(comparison).expect("a comparison is plain data");
-    }
-    comparison_text(comparison, list)
+    let form = format.form(arguments.list);
+    let compared = compare::compare(store.as_ref(), &wanted)?;
+    let answers = compared.answers(store.as_ref(), form.answers())?;
+    output::data(&written(form, &compared, &answers)?)?;
+    Ok(status(compared.verdict()))
 }
 
 /// What the process ends with: what the gates say, never that a run is incomplete.
@@ -159,38 +117,19 @@ pub(super) fn status(verdict: Verdict) -> ExitStatus {
     }
 }
 
-/// Finds the sides; the store is opened only when one of them is in it.
-pub(super) fn find(texts: &[String], argument: &StoreArgument) -> Result<Vec<SideSource>, CliError> {
-    let mut store: Option<Store> = None;
-    let mut sources: Vec<SideSource> = vec![];
-    for text in texts {
-        let source = match SideSource::baseline(text) {
-            Some(baseline) => baseline,
-            None => {
-                let opened = match store.take() {
-                    Some(store) => store,
-                    None => argument.open()?,
-                };
-                SideSource::find(store.insert(opened), text)?
-            }
-        };
-        if sources.iter().any(|other| other.is_same(&source)) {
-            return Err(CompareError::SameSide { label: text.clone() }.into());
-        }
-        sources.push(source);
+fn show_case(
+    arguments: &CompareArgs,
+    store: Option<Store>,
+    case: &CaseId,
+    json: bool,
+) -> Result<ExitStatus, CliError> {
+    let sides = compare::sides(store.as_ref(), &arguments.sides)?;
+    let store = store.map_or_else(|| arguments.store.open(), Ok)?;
+    let compared = compare_case(&store, &sides, case)?;
+    if json {
+        output::json(&compared)?;
+    } else {
+        output::data(&compared_case_text(&compared))?;
     }
-    Ok(sources)
-}
-
-fn show_case(arguments: &CompareArgs, sides: &[Side], case: &CaseId) -> Result<ExitStatus, CliError> {
-    let store = arguments.store.open()?;
-    let mut answers = vec![];
-    for side in sides {
-        answers.push(compare_case::read(&store, side, case)?);
-    }
-    compare_case::check_known(&answers, sides, case)?;
-    let json = arguments.json || arguments.format == Format::Json;
-    let text = if json { compare_case::json(case, &answers) } else { compare_case::text(case, &answers) };
-    output::data(&text)?;
     Ok(ExitStatus::Success)
 }

@@ -3,41 +3,28 @@
 use std::io;
 
 use super::exit_status::ExitStatus;
-use crate::{domain::Faults, runner::RunError, store::StoreError};
+use crate::app::AppError;
 
 /// Why a command could not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// Files or arguments are wrong.
-    #[error("{0}")]
-    Faults(#[from] Faults),
-    /// The store cannot be used.
+    /// What was asked for could not be done.
     #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A run broke off.
-    #[error(transparent)]
-    Run(#[from] RunError),
+    App(#[from] AppError),
     /// Something could not be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// Anything else that the user can mend, with the likely fix.
-    #[error("{message}{}", hint_line(hint.as_deref()))]
-    Usage {
-        /// What is wrong.
-        message: String,
-        /// The likely fix.
-        hint: Option<String>,
-    },
-}
-
-fn hint_line(hint: Option<&str>) -> String {
-    hint.map(|hint| format!("\n  hint: {hint}")).unwrap_or_default()
 }
 
 impl CliError {
     /// A fault of usage without a hint.
     pub(super) fn usage(message: impl Into<String>) -> Self {
-        Self::Usage { message: message.into(), hint: None }
+        AppError::usage(message).into()
+    }
+
+    /// A fault of usage with the likely fix.
+    pub(super) fn hinted(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        AppError::hinted(message, hint).into()
     }
 
     /// Whether it only says that nobody reads our output any more.
@@ -48,15 +35,17 @@ impl CliError {
     /// What the process ends with.
     pub(super) fn exit_status(&self) -> ExitStatus {
         match self {
-            Self::Run(_) => ExitStatus::Incomplete,
-            Self::Faults(_) | Self::Store(_) | Self::Io(_) | Self::Usage { .. } => ExitStatus::UsageError,
+            Self::App(AppError::Run(_)) => ExitStatus::Incomplete,
+            Self::App(AppError::Faults(_) | AppError::Store(_) | AppError::Usage { .. }) | Self::Io(_) => {
+                ExitStatus::UsageError
+            }
         }
     }
 
     /// The whole message: every fault, or the error and its causes, one a line.
     pub(super) fn message(&self) -> String {
         match self {
-            Self::Faults(faults) => {
+            Self::App(AppError::Faults(faults)) => {
                 let count = faults.0.len();
                 let lines: Vec<String> = faults.0.iter().map(|fault| format!("error: {fault}")).collect();
                 let summary =

@@ -1,16 +1,12 @@
 //! An experiment on the command line: its file, what is put over it, and its reading.
 
-use std::{path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use clap::Args;
-use jiff::{Timestamp, tz::TimeZone};
 
-use super::error::CliError;
 use crate::{
-    config::{self, Experiment, Overrides, Plan, Settings},
-    domain::{Case, Cost, Fault, Faults, Shard, Split},
-    golden::{self, Filter, GoldenSet, Selection},
-    grading,
+    app::{AppError, Filter, Overrides, Ready, Selection},
+    domain::{Cost, Shard, Split},
 };
 
 /// An experiment and what to put over it.
@@ -73,21 +69,9 @@ fn parse_split(text: &str) -> Result<Split, String> {
         .ok_or_else(|| "expected tuning, held-out or live".to_owned())
 }
 
-/// What a pilot sets for itself alone.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PilotsOwn {
-    pub(super) repeats: Option<u32>,
-    pub(super) max_cost: Option<Cost>,
-}
-
 impl ExperimentArgs {
-    /// The arguments of the whole run, and what its pilot has for itself.
-    pub(super) fn without_pilots_own(&self) -> (Self, PilotsOwn) {
-        let own = PilotsOwn { repeats: self.repeats, max_cost: self.max_cost };
-        (Self { repeats: None, max_cost: None, ..self.clone() }, own)
-    }
-
-    fn overrides(&self) -> Overrides {
+    /// What is put over the file.
+    pub(super) fn overrides(&self) -> Overrides {
         Overrides {
             set: self.set.clone(),
             repeats: self.repeats,
@@ -104,61 +88,8 @@ impl ExperimentArgs {
         }
     }
 
-    /// Reads the experiment, its golden set and all else it names; every fault in one go. `examples`:
-    /// tests each case's graders against its own examples, too.
-    pub(super) fn read(&self, examples: bool) -> Result<Ready, CliError> {
-        let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
-        let plan = config::read(&self.experiment, &self.overrides(), today)?;
-        let Plan { settings, prices, store } = plan;
-        let (golden, mut faults) = golden::load_sound(&settings.golden, &settings.case_defaults());
-        let found = if examples {
-            grading::check_set(&golden, |_| false)
-        } else {
-            grading::check_graders(&golden, |_| false)
-        };
-        faults.0.extend(found.0);
-        faults.0.sort_by_key(|fault| fault.line);
-        faults.none_or(())?;
-        let selected = golden::select(&golden, &settings.selection)?;
-        let cases = of_shard(&selected, &settings)?;
-        let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
-        Ok(Ready { experiment, golden, selected, store })
-    }
-}
-
-/// An experiment that could be run.
-#[derive(Debug)]
-pub(super) struct Ready {
-    pub(super) experiment: Experiment,
-    pub(super) golden: GoldenSet,
-    /// The cases that are asked by all shards together.
-    pub(super) selected: Vec<Arc<Case>>,
-    pub(super) store: PathBuf,
-}
-
-/// The selected cases that this part of the experiment asks.
-fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>>, Faults> {
-    let Some(shard) = settings.shard else { return Ok(selected.to_vec()) };
-    let cases: Vec<Arc<Case>> =
-        selected.iter().filter(|case| shard.holds(case.cluster_or_id())).cloned().collect();
-    if cases.is_empty() {
-        let fault =
-            Fault::of_file(&settings.golden, format!("shard {shard} holds no cluster of the selection"))
-                .with_hint("divide it into fewer shards");
-        return Err(fault.into());
-    }
-    Ok(cases)
-}
-
-impl Ready {
-    /// The experiment that this one is a shard of, if it is one.
-    pub(super) fn whole(&self) -> Result<Option<Experiment>, CliError> {
-        let settings = &self.experiment.settings;
-        if settings.shard.is_none() {
-            return Ok(None);
-        }
-        let prices = self.experiment.targets.iter().map(|target| target.price.clone()).collect();
-        let cases = self.selected.clone();
-        Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
+    /// Reads the experiment, its golden set and all else it names; every fault in one go.
+    pub(super) fn read(&self) -> Result<Ready, AppError> {
+        Ready::read(&self.experiment, &self.overrides())
     }
 }

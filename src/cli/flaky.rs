@@ -2,20 +2,11 @@
 
 use clap::Args;
 
-use super::{
-    error::CliError,
-    exit_status::ExitStatus,
-    experiment_argument::{find_runs, find_targets},
-    output,
-    store_argument::StoreArgument,
-};
+use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
-    compare::{FlakyLedger, History, flaky_target},
+    app::history::{self, Look},
     report::flaky_text,
 };
-
-/// The version of the JSON shape.
-const SCHEMA_VERSION: u32 = 1;
 
 /// List which cases answer now so, now so, which always alike, and where more repeats would help
 ///
@@ -45,17 +36,12 @@ pub(super) struct FlakyArgs {
 /// Does `caseload flaky`.
 pub(super) fn flaky(arguments: &FlakyArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
-    let (experiment, runs) = find_runs(&store, arguments.experiment.as_deref())?;
-    let mut targets = vec![];
-    for name in find_targets(&store, &experiment, &runs, arguments.target.as_deref())? {
-        targets.extend(flaky_target(&History::read(&store, &runs, &name)?));
-    }
-    let ledger = FlakyLedger { schema_version: SCHEMA_VERSION, experiment, targets };
-    let text = if arguments.json {
-        serde_json::to_string_pretty(&ledger).expect("a ledger is plain data")
+    let look = Look { experiment: arguments.experiment.clone(), target: arguments.target.clone() };
+    let ledger = history::flaky(&store, &look)?;
+    if arguments.json {
+        output::json(&ledger)?;
     } else {
-        flaky_text(&ledger, arguments.limit)
-    };
-    output::data(&text)?;
+        output::data(&flaky_text(&ledger, arguments.limit))?;
+    }
     Ok(ExitStatus::Success)
 }

@@ -33,10 +33,10 @@ pub(super) fn init(arguments: &InitArgs) -> Result<ExitStatus, CliError> {
     let existing: Vec<String> =
         paths.iter().filter(|path| path.exists()).map(|path| format!("`{}`", path.display())).collect();
     if !existing.is_empty() {
-        return Err(CliError::Usage {
-            message: format!("already there: {}", existing.join(", ")),
-            hint: Some("give another folder, or move them away: nothing is overwritten".to_owned()),
-        });
+        return Err(CliError::hinted(
+            format!("already there: {}", existing.join(", ")),
+            "give another folder, or move them away: nothing is overwritten",
+        ));
     }
     for (path, (_, content)) in paths.iter().zip(FILES) {
         write_new(path, content)

@@ -2,26 +2,19 @@
 
 mod baseline;
 mod check;
-mod count_tokens;
-mod early_stop;
 mod compare;
-mod compare_case;
-mod compare_forms;
 mod confirm;
 mod error;
 mod estimate;
 mod exit_status;
 mod experiment_arguments;
-mod experiment_argument;
 mod export;
 mod flaky;
 mod grade;
 mod help_desk_bot;
 mod init;
-mod new_run;
 mod output;
 mod pilot;
-mod own_gates;
 mod progress;
 mod rehearse;
 mod resume;
@@ -33,7 +26,6 @@ mod show;
 mod steer;
 mod store;
 mod store_argument;
-mod stored_experiment;
 mod trend;
 mod supervise;
 

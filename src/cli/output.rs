@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use serde::Serialize;
+
 /// Writes data to stdout.
 ///
 /// # Errors
@@ -13,6 +15,14 @@ pub(super) fn data(text: &str) -> io::Result<()> {
         out.write_all(b"\n")?;
     }
     out.flush()
+}
+
+/// Writes data as JSON to stdout.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub(super) fn json(data: &impl Serialize) -> io::Result<()> {
+    self::data(&serde_json::to_string_pretty(data).expect("what commands give is plain data"))
 }
 
 /// Writes a note to stderr. When that is gone there is nobody left to tell.

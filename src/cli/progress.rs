@@ -2,15 +2,17 @@
 
 use std::{
     io::{IsTerminal, stderr},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use tokio::{sync::mpsc, task::JoinHandle, time};
+use tokio::{sync::oneshot, task::JoinHandle, time};
 
 use crate::{
+    app::{Listener, QueueWork},
     domain::{Cost, Outcome, ProviderName, QueueControl, RunEvent},
-    report::{count, dollars, duration},
+    report::{control_text, count, dollars, duration},
 };
 
 /// How often the lines are drawn on a terminal.
@@ -21,12 +23,12 @@ const PLAIN: Duration = Duration::from_secs(10);
 
 /// What one queue has to do and has done.
 #[derive(Clone, Debug)]
-pub(super) struct QueueProgress {
-    pub(super) name: ProviderName,
+struct QueueProgress {
+    name: ProviderName,
     /// Trials of all its targets.
-    pub(super) total: u64,
+    total: u64,
     /// Trials done, in earlier sessions too.
-    pub(super) done: u64,
+    done: u64,
     /// Trials that ended in this session.
     ended: u64,
     in_flight: u64,
@@ -38,11 +40,11 @@ pub(super) struct QueueProgress {
 }
 
 impl QueueProgress {
-    pub(super) fn new(name: ProviderName, total: u64, done: u64) -> Self {
+    fn new(work: QueueWork) -> Self {
         Self {
-            name,
-            total,
-            done,
+            name: work.provider,
+            total: work.total,
+            done: work.done,
             ended: 0,
             in_flight: 0,
             retries: 0,
@@ -64,7 +66,8 @@ struct RunProgress {
 }
 
 impl RunProgress {
-    fn new(queues: Vec<QueueProgress>) -> Self {
+    fn new(work: Vec<QueueWork>) -> Self {
+        let queues = work.into_iter().map(QueueProgress::new).collect();
         Self { queues, started: Instant::now(), ended: 0, cost: Cost::ZERO, cost_unknown: false }
     }
 
@@ -149,41 +152,64 @@ impl QueueProgress {
             line.push_str(&format!("  paused {}", duration(left)));
         }
         if let Some(control) = self.control.filter(|control| *control != QueueControl::default()) {
-            line.push_str(&format!("  {}", super::steer::asked(&control)));
+            line.push_str(&format!("  {}", control_text(&control)));
         }
         line
     }
 }
 
-/// Shows a run's progress on stderr until its events end. Quiet: listens and shows nothing.
-pub(super) fn show(
-    queues: Vec<QueueProgress>,
-    mut events: mpsc::UnboundedReceiver<RunEvent>,
-    quiet: bool,
-) -> JoinHandle<()> {
-    let mut progress = RunProgress::new(queues);
-    let mut display = Display::new(progress.queues.len(), quiet);
-    tokio::spawn(async move {
-        let mut ticks = time::interval(display.interval());
-        ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
-        ticks.tick().await;
-        let mut batch = Vec::new();
-        loop {
-            tokio::select! {
-                received = events.recv_many(&mut batch, 1024) => {
-                    if received == 0 {
-                        break;
-                    }
-                    let now = Instant::now();
-                    for event in batch.drain(..) {
-                        progress.note(&event, now);
-                    }
+/// A run's progress on stderr. Quiet: listens and shows nothing.
+pub(super) struct Progress {
+    state: Arc<Mutex<RunProgress>>,
+    finish: oneshot::Sender<()>,
+    drawing: JoinHandle<()>,
+}
+
+impl Progress {
+    /// Begins to draw.
+    pub(super) fn show(work: Vec<QueueWork>, quiet: bool) -> Self {
+        let state = Arc::new(Mutex::new(RunProgress::new(work)));
+        let display = Display::new(locked(&state).queues.len(), quiet);
+        let (finish, finished) = oneshot::channel();
+        let drawing = tokio::spawn(draw(display, Arc::clone(&state), finished));
+        Self { state, finish, drawing }
+    }
+
+    /// Who is to be told what happens in the run.
+    pub(super) fn listener(&self) -> Listener {
+        let state = Arc::clone(&self.state);
+        Box::new(move |event| locked(&state).note(event, Instant::now()))
+    }
+
+    /// Draws how it ended.
+    pub(super) async fn finish(self) {
+        // A display that broke off has nothing to draw any more.
+        let _ = self.finish.send(());
+        let _ = self.drawing.await;
+    }
+}
+
+/// The lines are whole whatever happened to another holder of the lock.
+fn locked(state: &Mutex<RunProgress>) -> MutexGuard<'_, RunProgress> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn draw(mut display: Display, state: Arc<Mutex<RunProgress>>, mut finished: oneshot::Receiver<()>) {
+    let lines = || locked(&state).lines(Instant::now());
+    let mut ticks = time::interval(display.interval());
+    ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
+    ticks.tick().await;
+    loop {
+        tokio::select! {
+            ended = &mut finished => {
+                if ended.is_ok() {
+                    display.finish(&lines());
                 }
-                _ = ticks.tick() => display.draw(&progress.lines(Instant::now())),
+                return;
             }
+            _ = ticks.tick() => display.draw(&lines()),
         }
-        display.finish(&progress.lines(Instant::now()));
-    })
+    }
 }
 
 enum Display {
@@ -247,7 +273,8 @@ mod tests {
     #[test]
     fn the_lines_tell_rate_flight_retries_pause_eta_and_cost() {
         let provider = ProviderName::from("anthropic");
-        let mut progress = RunProgress::new(vec![QueueProgress::new(provider.clone(), 1_000, 0)]);
+        let mut progress =
+            RunProgress::new(vec![QueueWork { provider: provider.clone(), total: 1_000, done: 0 }]);
         let start = progress.started;
         let failure = Failure::new(ErrorClass::Retry, FailureKind::Server, "x");
         for _ in 0..100 {

@@ -3,16 +3,14 @@
 use clap::Args;
 
 use super::{
-    early_stop,
     error::CliError,
     estimate,
     exit_status::ExitStatus,
-    experiment_arguments::{ExperimentArgs, Ready},
-    new_run::create_run,
+    experiment_arguments::ExperimentArgs,
     resume,
-    session::{self, Prepared, Screen},
+    session::{self, Screen},
 };
-use crate::{config, store::Store};
+use crate::app::{self, resume::unfinished};
 
 /// Run an experiment: ask, store, grade, and print the scorecard
 ///
@@ -38,27 +36,14 @@ pub(super) struct RunArgs {
 
 /// Does `caseload run`.
 pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
-    let ready = arguments.experiment.read(false)?;
+    let ready = arguments.experiment.read()?;
     if arguments.dry_run {
         return estimate::dry_run(ready, arguments.screen.json);
     }
     if arguments.go_on
-        && let Some(unfinished) = resume::unfinished(&ready.store, &ready.experiment.settings.name)?
+        && let Some(unfinished) = unfinished(&ready.store, &ready.experiment.settings.name)?
     {
-        return resume::go_on(&unfinished, ready.store, &arguments.screen);
+        return resume::go_on(&unfinished, &ready.store, false, &arguments.screen);
     }
-    config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
-    let mut store = Store::open(&ready.store)?;
-    early_stop::check(&store, &ready.experiment)?;
-    let created = create_run(&mut store, &ready)?;
-    let estimated = match ready.whole()? {
-        Some(whole) => estimate::at_start(&store, &whole, created.id, false)?,
-        None => estimate::at_start(&store, &ready.experiment, created.id, false)?,
-    };
-    store.add_estimate(created.id, &estimated)?;
-    // The cases end with the run's experiment: the scorecard is made from the store.
-    let Ready { experiment, golden, store: path, selected } = ready;
-    drop((golden, selected));
-    let prepared = Prepared::new(created, experiment, path);
-    session::work(prepared, store, &arguments.screen)
+    session::work(app::run::begin(ready)?, &arguments.screen)
 }

@@ -1,15 +1,11 @@
 //! `caseload runs`: what is in the store.
 
-use std::collections::HashMap;
-
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
-    domain::RunStatus,
-    report::{Table, milliseconds},
-    store::{ListedRun, Store},
+    app::runs::{self, Going},
+    report::runs_text,
 };
 
 /// List the runs of a store, the latest first, or delete some
@@ -73,109 +69,32 @@ struct KeepArgs {
 pub(super) fn runs(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
     match &arguments.command {
         None => list(arguments),
-        Some(RunsCommand::Delete(arguments)) => delete(arguments),
-        Some(RunsCommand::Keep(arguments)) => keep(arguments),
+        Some(RunsCommand::Delete(DeleteArgs { runs, dry_run, store })) => {
+            delete(store, &Going::Named(runs.clone()), *dry_run)
+        }
+        Some(RunsCommand::Keep(KeepArgs { last, per_name, dry_run, store })) => {
+            delete(store, &Going::AllBut { last: *last, per_name: *per_name }, *dry_run)
+        }
     }
 }
 
-fn delete(arguments: &DeleteArgs) -> Result<ExitStatus, CliError> {
-    let store = arguments.store.open_to_write()?;
-    // All are found before any goes: `latest latest~1` means the last two.
-    let mut chosen: Vec<ListedRun> = vec![];
-    for text in &arguments.runs {
-        let row = store.find_run(text)?;
-        if chosen.iter().all(|known| known.id != row.id) {
-            chosen.push(row);
-        }
-    }
-    delete_all(store, &chosen, arguments.dry_run)
-}
-
-fn keep(arguments: &KeepArgs) -> Result<ExitStatus, CliError> {
-    let store = arguments.store.open_to_write()?;
-    let mut kept: HashMap<String, u32> = HashMap::new();
-    let mut going = vec![];
-    for run in store.list_runs()? {
-        let name = if arguments.per_name { run.experiment.clone() } else { String::new() };
-        let kept = kept.entry(name).or_default();
-        // A run that is being worked on is kept and counts.
-        if *kept < arguments.last || store.is_worked_on(run.id)? {
-            *kept += 1;
-        } else {
-            going.push(run);
-        }
-    }
-    delete_all(store, &going, arguments.dry_run)
-}
-
-fn delete_all(mut store: Store, runs: &[ListedRun], dry_run: bool) -> Result<ExitStatus, CliError> {
-    if !dry_run {
-        store.finish_deletions()?;
-    }
-    for run in runs {
-        if !dry_run {
-            store.delete_run(run.id)?;
-        }
-        let word = if dry_run { "would be deleted" } else { "deleted" };
-        output::data(&format!("{}  {word}", run.name))?;
-    }
-    if runs.is_empty() {
+fn delete(store: &StoreArgument, going: &Going, dry_run: bool) -> Result<ExitStatus, CliError> {
+    let word = if dry_run { "would be deleted" } else { "deleted" };
+    let gone = runs::delete::<CliError>(&store.store, going, dry_run, |name| {
+        Ok(output::data(&format!("{name}  {word}"))?)
+    })?;
+    if gone == 0 {
         output::note("no run to delete");
     }
     Ok(ExitStatus::Success)
 }
 
 fn list(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
-    let store = arguments.store.open()?;
-    let rows = store.list_runs()?;
-    let text = if arguments.json { json_text(&store, &rows)? } else { table(&store, &rows)? };
-    output::data(&text)?;
+    let list = runs::list(&arguments.store.open()?)?;
+    if arguments.json {
+        output::json(&list)?;
+    } else {
+        output::data(&runs_text(&list))?;
+    }
     Ok(ExitStatus::Success)
-}
-
-/// Where a run stands: one whose process died is interrupted, whatever its row says.
-fn status(store: &Store, run: &ListedRun) -> Result<&'static str, CliError> {
-    if run.status == RunStatus::Running && !store.is_worked_on(run.id)? {
-        return Ok(RunStatus::Interrupted.as_str());
-    }
-    Ok(run.status.as_str())
-}
-
-fn table(store: &Store, rows: &[ListedRun]) -> Result<String, CliError> {
-    if rows.is_empty() {
-        return Ok("no run yet: `caseload run config/demo.toml` makes one".to_owned());
-    }
-    let headings = ["run", "status", "began (UTC)", "took", "golden set", "fingerprint"];
-    let mut table = Table::new(0, headings).left(&[1, 2, 4, 5]);
-    for run in rows {
-        #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are far below 2^52")]
-        let took = run.finished_at.map(|end| milliseconds((end.0 - run.created_at.0) as f64));
-        table.row([
-            run.name.to_string(),
-            status(store, run)?.to_owned(),
-            run.created_at.to_string().chars().take(16).collect::<String>().replace('T', " "),
-            took.unwrap_or_default(),
-            run.golden_name.clone(),
-            run.golden_fingerprint.to_string().chars().take(12).collect(),
-        ]);
-    }
-    Ok(table.text())
-}
-
-fn json_text(store: &Store, rows: &[ListedRun]) -> Result<String, CliError> {
-    let mut list = vec![];
-    for run in rows {
-        list.push(json!({
-            "id": run.name,
-            "name": run.experiment,
-            "status": status(store, run)?,
-            "created_at": run.created_at.to_string(),
-            "finished_at": run.finished_at.map(|end| end.to_string()),
-            "stop_reason": run.stop_reason,
-            "golden_name": run.golden_name,
-            "golden_fingerprint": run.golden_fingerprint,
-        }));
-    }
-    let whole = json!({ "schema_version": 1, "runs": list });
-    Ok(serde_json::to_string_pretty(&whole).expect("a list of runs is plain data"))
 }

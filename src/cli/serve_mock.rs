@@ -3,17 +3,15 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use jiff::{Timestamp, tz::TimeZone};
-use secrecy::SecretString;
 use tokio::net::TcpListener;
 
 use super::{error::CliError, exit_status::ExitStatus, output};
 use crate::{
-    config::PriceTable,
-    domain::{Case, ModelId, Rates},
-    golden::{self, CaseDefaults},
-    mock::{self, FaultRates, MockLatency, MockSettings, StreamPace},
-    providers::{SimulatedTarget, simulator::CacheSettings},
+    app::serve_mock::{
+        CacheSettings, FaultRates, MockLatency, MockSettings, SimulatedTarget, StreamPace, cases, check,
+        key_in, serve, shipped_rates,
+    },
+    domain::{Case, ModelId},
 };
 
 /// Serve the simulator over HTTP, speaking Anthropic's and OpenAI's protocols
@@ -148,7 +146,7 @@ impl ServeMockArgs {
     fn settings(&self) -> Result<MockSettings, CliError> {
         let settings = MockSettings {
             seed: self.seed,
-            api_key: self.api_key()?,
+            api_key: self.api_key_env.as_deref().map(key_in).transpose()?,
             latency: MockLatency { mean_ms: self.latency_ms, jitter_ms: self.jitter_ms },
             faults: FaultRates {
                 server_error: self.error_rate,
@@ -168,7 +166,7 @@ impl ServeMockArgs {
             stall_s: self.stall_s,
             slow_s: self.slow_s,
             stream: StreamPace { first_token_ms: self.first_token_ms, event_ms: self.event_ms },
-            price: self.price()?,
+            price: self.priced_as.as_ref().map(shipped_rates).transpose()?,
             burst_s: self.burst_s,
             whole_seconds: self.whole_seconds,
             bucket_headers: self.bucket_headers,
@@ -179,42 +177,25 @@ impl ServeMockArgs {
             },
             ..MockSettings::default()
         };
-        let problems = settings.problems();
-        if problems.is_empty() { Ok(settings) } else { Err(CliError::usage(problems.join("\n"))) }
-    }
-
-    fn price(&self) -> Result<Option<Rates>, CliError> {
-        let Some(model) = &self.priced_as else { return Ok(None) };
-        let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
-        match PriceTable::shipped().find(model, today) {
-            Some(price) => Ok(Some(price.rates)),
-            None => Err(CliError::usage(format!("the shipped price table has no row for `{model}`"))),
-        }
-    }
-
-    fn api_key(&self) -> Result<Option<SecretString>, CliError> {
-        let Some(variable) = &self.api_key_env else { return Ok(None) };
-        match std::env::var(variable) {
-            Ok(key) if !key.is_empty() => Ok(Some(SecretString::from(key))),
-            _ => Err(CliError::usage(format!("the variable `{variable}` is not set"))),
-        }
-    }
-
-    fn cases(&self) -> Result<Vec<Arc<Case>>, CliError> {
-        let Some(path) = &self.golden else { return Ok(vec![]) };
-        Ok(golden::load(path, &CaseDefaults::default())?.cases)
+        check(&settings)?;
+        Ok(settings)
     }
 }
 
 /// Does `caseload serve-mock`: serves until it is interrupted.
 pub(super) fn serve_mock(arguments: &ServeMockArgs) -> Result<ExitStatus, CliError> {
-    let (settings, cases) = (arguments.settings()?, arguments.cases()?);
+    let settings = arguments.settings()?;
+    let cases = arguments.golden.as_deref().map(cases).transpose()?.unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(arguments.listen, settings, cases))?;
+    runtime.block_on(listen_and_serve(arguments.listen, settings, cases))?;
     Ok(ExitStatus::Success)
 }
 
-async fn serve(listen: SocketAddr, settings: MockSettings, cases: Vec<Arc<Case>>) -> Result<(), CliError> {
+async fn listen_and_serve(
+    listen: SocketAddr,
+    settings: MockSettings,
+    cases: Vec<Arc<Case>>,
+) -> Result<(), CliError> {
     let bound = TcpListener::bind(listen).await;
     let listener = bound.map_err(|error| CliError::usage(format!("cannot listen on {listen}: {error}")))?;
     let address = listener.local_addr()?;
@@ -229,5 +210,5 @@ async fn serve(listen: SocketAddr, settings: MockSettings, cases: Vec<Arc<Case>>
             std::future::pending::<()>().await;
         }
     };
-    Ok(mock::serve(listener, settings, cases, stop).await?)
+    Ok(serve(listener, settings, cases, stop).await?)
 }

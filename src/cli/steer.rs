@@ -1,19 +1,12 @@
 //! `caseload limits`, `pause` and `continue`: steer a run that another process works on.
 
 use clap::Args;
-use serde_json::json;
 
-use super::{
-    error::CliError,
-    exit_status::ExitStatus,
-    output,
-    store_argument::{StoreArgument, find_run},
-};
+use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
-    config::Frozen,
-    domain::{LiveLimits, PerDimension, ProviderName, QueueControl, nearest},
-    report::count,
-    store::{RunDetail, Store},
+    app::{self, steer::SteeredQueue},
+    domain::{LiveLimits, PerDimension, QueueControl},
+    report::control_text,
 };
 
 /// Steer a running run
@@ -91,89 +84,16 @@ fn steer(
     arguments: &SteerArgs,
     change: impl Fn(QueueControl) -> QueueControl,
 ) -> Result<ExitStatus, CliError> {
-    let mut store = arguments.store.open_to_write()?;
-    let detail = find_run(&store, &arguments.run)?;
-    check_is_running(&store, &detail, &arguments.store.flag())?;
-    let providers = chosen(&detail, &arguments.provider)?;
-    let controls = store.steer(detail.row.id, &providers, change)?;
-    let text = if arguments.json {
-        let queues = controls.iter().map(|(provider, control)| {
-            let LiveLimits { max_in_flight, per_minute } = control.limits;
-            let limits = json!({
-                "max_in_flight": max_in_flight,
-                "requests_per_minute": per_minute.requests,
-                "input_tokens_per_minute": per_minute.input,
-                "output_tokens_per_minute": per_minute.output,
-            });
-            json!({ "provider": provider, "paused": control.paused, "limits": limits })
-        });
-        let whole = json!({
-            "schema_version": 1, "run": detail.row.name, "queues": queues.collect::<Vec<_>>(),
-        });
-        serde_json::to_string_pretty(&whole).expect("what is asked of queues is plain data")
+    let SteerArgs { run, provider, json, store } = arguments;
+    let steered = app::steer::steer(&store.store, run, provider, change)?;
+    if *json {
+        output::json(&steered)?;
     } else {
-        let lines: Vec<String> = controls
-            .iter()
-            .map(|(provider, control)| format!("{} · {provider} · {}", detail.row.name, asked(control)))
-            .collect();
-        lines.join("\n")
-    };
-    output::data(&text)?;
+        let line = |queue: &SteeredQueue| {
+            format!("{} · {} · {}", steered.run, queue.provider, control_text(&queue.control()))
+        };
+        output::data(&steered.queues.iter().map(line).collect::<Vec<_>>().join("\n"))?;
+    }
     output::note("the process that works on the run takes it in within half a second");
     Ok(ExitStatus::Success)
-}
-
-fn check_is_running(store: &Store, detail: &RunDetail, flag: &str) -> Result<(), CliError> {
-    if store.is_worked_on(detail.row.id)? {
-        return Ok(());
-    }
-    let name = &detail.row.name;
-    Err(CliError::Usage {
-        message: format!("run `{name}` is not running: there is nothing to steer"),
-        hint: Some(format!(
-            "`caseload runs{flag}` lists the runs; `caseload resume {name}{flag}` goes on with this one"
-        )),
-    })
-}
-
-/// The run's queues that are meant: those named, else all.
-fn chosen(detail: &RunDetail, named: &[String]) -> Result<Vec<ProviderName>, CliError> {
-    let frozen = Frozen::of_stored(&detail.config).map_err(|error| {
-        CliError::usage(format!("the settings of run `{}` cannot be read: {error}", detail.row.name))
-    })?;
-    let all: Vec<ProviderName> =
-        frozen.settings.providers.into_iter().map(|provider| provider.name).collect();
-    for name in named {
-        if !all.iter().any(|known| known.as_str() == name) {
-            let known: Vec<&str> = all.iter().map(ProviderName::as_str).collect();
-            return Err(CliError::Usage {
-                message: format!(
-                    "run `{}` has no provider `{name}`; it has {}",
-                    detail.row.name,
-                    known.join(", ")
-                ),
-                hint: nearest(name, known).map(|near| format!("did you mean `{near}`?")),
-            });
-        }
-    }
-    let is_meant =
-        |provider: &ProviderName| named.is_empty() || named.iter().any(|name| name == provider.as_str());
-    Ok(all.into_iter().filter(is_meant).collect())
-}
-
-/// What is asked of a queue, in words: `paused by you`, `at most 32 in flight, 500 requests/min`.
-pub(super) fn asked(control: &QueueControl) -> String {
-    let LiveLimits { max_in_flight, per_minute } = control.limits;
-    let rate = |limit: Option<u64>, what: &str| limit.map(|limit| format!("{} {what}/min", count(limit)));
-    let parts: Vec<String> = [
-        control.paused.then(|| "paused by you".to_owned()),
-        max_in_flight.map(|limit| format!("at most {limit} in flight")),
-        rate(per_minute.requests, "requests"),
-        rate(per_minute.input, "input tokens"),
-        rate(per_minute.output, "output tokens"),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if parts.is_empty() { "goes on".to_owned() } else { parts.join(", ") }
 }

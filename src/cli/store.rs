@@ -3,13 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
 
 use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
-    config::CONFIG_FORM,
-    report::{Table, count},
-    store::{Forget, Merged, Store, StoreInfo},
+    app::{Forget, Merged, store_life},
+    report::{bytes, count, store_size_text},
 };
 
 /// Keep a store small, sound and movable
@@ -118,100 +116,29 @@ pub(super) fn store(arguments: &StoreArgs) -> Result<ExitStatus, CliError> {
 
 fn info(arguments: &InfoArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
-    let info = store.info()?;
-    output::data(&if arguments.json { info_json(&info) } else { info_text(&store, &info) })?;
+    let sizes = store_life::size(&store)?;
+    if arguments.json {
+        output::json(&sizes)?;
+    } else {
+        output::data(&store_size_text(&store.path().display().to_string(), &sizes))?;
+    }
     Ok(ExitStatus::Success)
 }
 
-fn info_json(info: &StoreInfo) -> String {
-    let kinds: Vec<_> = info
-        .kinds
-        .iter()
-        .map(|kind| json!({ "kind": kind.name, "rows": kind.rows, "bytes": kind.bytes }))
-        .collect();
-    let runs: Vec<_> = info
-        .runs
-        .iter()
-        .map(|run| {
-            json!({
-                "id": run.name,
-                "trials": run.trials,
-                "answer_bytes": run.answers,
-                "answer_bytes_stored": run.answers_stored,
-                "rest_bytes": run.rest,
-            })
-        })
-        .collect();
-    let whole = json!({
-        "schema_version": 1,
-        "store_version": info.version,
-        "file_bytes": info.file_bytes,
-        "log_bytes": info.log_bytes,
-        "free_bytes": info.free_bytes,
-        "kinds": kinds,
-        "runs": runs,
-    });
-    serde_json::to_string_pretty(&whole).expect("sizes are plain data")
-}
-
-fn info_text(store: &Store, info: &StoreInfo) -> String {
-    let mut kinds = Table::new(2, ["kind", "rows", "size"]);
-    for kind in info.kinds.iter().filter(|kind| kind.rows > 0) {
-        kinds.row([kind.name.clone(), count(kind.rows), size(kind.bytes)]);
-    }
-    let mut runs = Table::new(2, ["run", "trials", "answers", "stored in", "the rest, about"]);
-    for run in &info.runs {
-        runs.row([
-            run.name.to_string(),
-            count(run.trials),
-            size(run.answers),
-            size(run.answers_stored),
-            size(run.rest),
-        ]);
-    }
-    format!(
-        "{} · version {} · {}, log {}, free {}\n\n{}\n\n{}",
-        store.path().display(),
-        info.version,
-        size(info.file_bytes),
-        size(info.log_bytes),
-        size(info.free_bytes),
-        kinds.text().trim_end(),
-        runs.text().trim_end(),
-    )
-}
-
-/// Bytes for people.
-fn size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    let mut value = bytes as f64;
-    if value < 1_000.0 {
-        return format!("{bytes} B");
-    }
-    for unit in ["kB", "MB", "GB"] {
-        value /= 1_000.0;
-        if value < 999.95 {
-            return format!("{value:.1} {unit}");
-        }
-    }
-    format!("{:.1} TB", value / 1_000.0)
-}
-
 fn compact(arguments: &PlainArgs) -> Result<ExitStatus, CliError> {
-    let compacted = arguments.store.open_to_write()?.compact()?;
-    output::note(&format!("{} before, {} after", size(compacted.before), size(compacted.after)));
+    let compacted = store_life::compact(&arguments.store.store)?;
+    output::note(&format!("{} before, {} after", bytes(compacted.before), bytes(compacted.after)));
     Ok(ExitStatus::Success)
 }
 
 fn backup(arguments: &BackupArgs) -> Result<ExitStatus, CliError> {
-    arguments.store.open()?.backup(&arguments.file)?;
+    store_life::backup(&arguments.store.open()?, &arguments.file)?;
     output::note(&format!("copied to {}", arguments.file.display()));
     Ok(ExitStatus::Success)
 }
 
 fn merge(arguments: &MergeArgs) -> Result<ExitStatus, CliError> {
-    let mut store = Store::open(&arguments.store.store)?;
-    for merged in store.merge(&arguments.others, arguments.renumber, &CONFIG_FORM)? {
+    for merged in store_life::merge(&arguments.store.store, &arguments.others, arguments.renumber)? {
         output::data(&match merged {
             Merged::Added { name } => format!("{name}  added"),
             Merged::Joined { name, shards, of } => format!("{name}  {shards} of {of} shards"),
@@ -222,15 +149,9 @@ fn merge(arguments: &MergeArgs) -> Result<ExitStatus, CliError> {
 }
 
 fn check(arguments: &PlainArgs) -> Result<ExitStatus, CliError> {
-    let found = arguments.store.open()?.check()?;
-    if found.is_empty() {
-        output::data("nothing is wrong with the store")?;
-        return Ok(ExitStatus::Success);
-    }
-    Err(CliError::Usage {
-        message: found.join("\n"),
-        hint: Some("`caseload store compact` drops orphans; damage needs a backup".to_owned()),
-    })
+    store_life::check(&arguments.store.open()?)?;
+    output::data("nothing is wrong with the store")?;
+    Ok(ExitStatus::Success)
 }
 
 fn forget(arguments: &ForgetArgs) -> Result<ExitStatus, CliError> {
@@ -239,7 +160,7 @@ fn forget(arguments: &ForgetArgs) -> Result<ExitStatus, CliError> {
         (None, Some(trace)) => Forget::Trace(trace),
         (None, None) => return Err(CliError::usage("give --case or --trace")),
     };
-    let forgotten = arguments.store.open_to_write()?.forget(which)?;
+    let forgotten = store_life::forget(&arguments.store.store, which)?;
     output::data(&format!(
         "forgot {} in {} runs, {} trials; scores and figures stay",
         forgotten.cases.join(", "),
@@ -247,18 +168,4 @@ fn forget(arguments: &ForgetArgs) -> Result<ExitStatus, CliError> {
         count(forgotten.trials)
     ))?;
     Ok(ExitStatus::Success)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::size;
-
-    #[test]
-    fn sizes_have_at_most_four_digits() {
-        for (bytes, text) in
-            [(0, "0 B"), (999, "999 B"), (1_000, "1.0 kB"), (999_960, "1.0 MB"), (12_345_678_901, "12.3 GB")]
-        {
-            assert_eq!(size(bytes), text);
-        }
-    }
 }

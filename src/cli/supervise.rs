@@ -2,7 +2,7 @@
 
 use std::{env, process::ExitCode};
 
-use crate::providers::exec::supervisor::{COMMAND, Orders, supervise};
+use crate::app::supervisor::{COMMAND, Orders, supervise};
 
 /// Supervises, when a runner started this program for that.
 ///

@@ -1,22 +1,12 @@
 //! `caseload trend`: a target over its runs.
 
 use clap::Args;
-use serde_json::json;
 
-use super::{
-    error::CliError,
-    exit_status::ExitStatus,
-    experiment_argument::{find_runs, find_targets},
-    output,
-    store_argument::StoreArgument,
-};
+use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
 use crate::{
-    compare::{History, trend_target},
+    app::history::{self, Look},
     report::trend_text,
 };
-
-/// The version of the JSON shape.
-const SCHEMA_VERSION: u32 = 1;
 
 /// Show a target over its runs, what was changed between them, and whether its pass rate moved
 ///
@@ -46,22 +36,12 @@ pub(super) struct TrendArgs {
 /// Does `caseload trend`.
 pub(super) fn trend(arguments: &TrendArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
-    let (experiment, runs) = find_runs(&store, arguments.experiment.as_deref())?;
-    let runs = &runs[runs.len().saturating_sub(arguments.last.into())..];
-    let mut targets = vec![];
-    for name in find_targets(&store, &experiment, runs, arguments.target.as_deref())? {
-        targets.push(trend_target(&History::read(&store, runs, &name)?));
-    }
-    let text = if arguments.json {
-        let whole = json!({
-            "schema_version": SCHEMA_VERSION,
-            "experiment": experiment,
-            "targets": targets,
-        });
-        serde_json::to_string_pretty(&whole).expect("a trend is plain data")
+    let look = Look { experiment: arguments.experiment.clone(), target: arguments.target.clone() };
+    let trend = history::trend(&store, &look, arguments.last.into())?;
+    if arguments.json {
+        output::json(&trend)?;
     } else {
-        trend_text(&experiment, &targets)
-    };
-    output::data(&text)?;
+        output::data(&trend_text(&trend.experiment, &trend.targets))?;
+    }
     Ok(ExitStatus::Success)
 }

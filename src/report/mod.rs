@@ -1,23 +1,29 @@
 //! Finished numbers in the forms in which people and machines read them.
 
+mod check;
 mod comparison;
 mod estimate;
 mod format;
 mod history;
+mod rehearsal;
 mod run;
+mod runs;
 mod table;
 
 pub use self::{
+    check::checked_text,
     comparison::{
-        comparison_csv, comparison_github, comparison_junit, comparison_markdown, comparison_text,
-        confirmation_text, gates_text, matrix_text,
+        Form, compared_case_text, comparison_csv, comparison_github, comparison_junit, comparison_markdown,
+        comparison_text, confirmation_text, gates_text, matrix_text, written,
     },
     estimate::{
-        designs_text, estimate_text, frontier_svg, frontier_text, held_text, repeat_gain_text,
-        segment_needs_text,
+        account_text, designs_text, estimate_text, frontier_svg, frontier_text, held_text, planned_text,
+        repeat_gain_text, segment_needs_text,
     },
     format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
-    run::scorecard_text,
+    rehearsal::rehearsal_text,
+    run::{case_text, control_text, failures_text, scorecard_text},
+    runs::{bytes, runs_text, store_size_text},
     table::Table,
 };

@@ -1,6 +1,12 @@
 //! A run on the screen.
 
+mod case;
+mod control;
 mod queues;
 mod scorecard;
 
-pub use self::scorecard::scorecard_text;
+pub use self::{
+    case::{case_text, failures_text},
+    control::control_text,
+    scorecard::scorecard_text,
+};

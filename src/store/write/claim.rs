@@ -78,6 +78,15 @@ impl Store {
         Ok(claim)
     }
 
+    /// Gives a run back on which this process does not work after all.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    #[expect(clippy::needless_pass_by_value, reason = "a claim that was given back is none any more")]
+    pub fn give_back(&self, claim: RunClaim) -> Result<(), StoreError> {
+        claim.release(&self.connection).map_err(failed_to("give the run back"))
+    }
+
     /// Whether a live process works on the run. A run that is *running* without one was
     /// interrupted by the death of its process.
     ///

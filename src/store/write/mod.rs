@@ -15,5 +15,5 @@ mod zstd;
 pub use self::{
     claim::RunClaim,
     new_run::{CreatedRun, NewRun},
-    writer::{Listener, StoreWriter, Write},
+    writer::{CommitListener, StoreWriter, Write},
 };

@@ -56,7 +56,12 @@ pub enum Write {
     /// A trial that ended. A failed one of the same key makes room for it; one with an answer stays.
     Trial(Box<TrialRecord>),
     /// A request that was made.
-    Attempt(Box<Attempt>),
+    Attempt {
+        /// The trial that it was made for.
+        key: TrialKey,
+        /// What is kept of it.
+        attempt: Box<Attempt>,
+    },
     /// What the graders said of a stored trial; replaces what they said before.
     Scores {
         /// The trial.
@@ -104,7 +109,7 @@ pub enum Write {
 
 /// Who is told of commits.
 #[derive(Debug)]
-pub struct Listener {
+pub struct CommitListener {
     /// Gets the keys of the trials that were committed.
     pub committed: mpsc::UnboundedSender<Vec<TrialKey>>,
     /// So many trials may wait for their commit: whoever sends them may then wait for it, too.
@@ -126,7 +131,11 @@ impl StoreWriter {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(store: Store, claim: RunClaim, listener: Option<Listener>) -> Result<Self, StoreError> {
+    pub fn start(
+        store: Store,
+        claim: RunClaim,
+        listener: Option<CommitListener>,
+    ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(CHANNEL);
         let failure = Arc::new(OnceLock::new());
         // Only its clock is needed: the channel alone cannot be waited on for a limited time.
@@ -405,8 +414,8 @@ impl Batch {
                 inserts.packed_trial(&trial, &packed).map_err(failed_to("store a trial"))?;
                 self.trials.push(trial.key);
             }
-            Write::Attempt(attempt) => {
-                inserts.attempt(&attempt).map_err(failed_to("store an attempt"))?;
+            Write::Attempt { key, attempt } => {
+                inserts.attempt(key, &attempt).map_err(failed_to("store an attempt"))?;
             }
             Write::Scores { key, scores, verdict } => {
                 inserts.scores(key, &scores, verdict).map_err(failed_to("store a trial's scores"))?;

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use super::{error::CliError, experiment_arguments::Ready};
+use super::{AppError, Ready};
 use crate::{
     config::{Experiment, Frozen, stored_gates, stored_target},
     domain::{Case, CaseId, CasePos, Fingerprint},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Makes the run's rows in the store.
-pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<CreatedRun, CliError> {
+pub(super) fn create_run(store: &mut Store, ready: &Ready) -> Result<CreatedRun, AppError> {
     let settings = &ready.experiment.settings;
     let path = settings.golden.display().to_string();
     let name =
@@ -43,7 +43,7 @@ pub(super) fn store_run(
     store: &mut Store,
     experiment: &Experiment,
     golden: GoldenOrigin<'_>,
-) -> Result<CreatedRun, CliError> {
+) -> Result<CreatedRun, AppError> {
     let settings = &experiment.settings;
     let prices = experiment.targets.iter().map(|target| target.price.clone()).collect();
     let frozen = Frozen { settings: settings.clone(), prices }.to_stored();
@@ -101,4 +101,22 @@ fn graders_of(cases: &[Arc<Case>]) -> Vec<NewGrader> {
         });
     }
     graders
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn a_run_is_stored_with_all_that_it_will_need() {
+        let stored = Stored::empty("");
+        let ready = stored.ready();
+        let mut store = Store::open(&ready.store).unwrap();
+        let created = create_run(&mut store, &ready).unwrap();
+        let detail = store.run_detail(created.id).unwrap();
+        assert_eq!((created.name.as_str(), detail.golden_path.ends_with("golden.jsonl")), ("test-1", true));
+        assert_eq!(Frozen::of_stored(&detail.config).unwrap().settings, ready.experiment.settings);
+        assert_eq!((detail.targets.len(), detail.graders.len(), detail.gates), (2, 1, None));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::error::CliError;
+use super::AppError;
 use crate::{
     config::{Experiment, StopGate, StopSettings},
     domain::{CaseId, Fingerprint, RunRow, TargetPos},
@@ -20,7 +20,7 @@ pub(super) fn of(
     run: RunRow,
     experiment: &Experiment,
     plan: &TrialPlan,
-) -> Result<Option<EarlyStop>, CliError> {
+) -> Result<Option<EarlyStop>, AppError> {
     let Some(stop) = &experiment.settings.stop else { return Ok(None) };
     let names = experiment.cases.iter().map(|planned| planned.case.cluster_or_id());
     let clusters = shuffled_clusters(names, experiment.settings.seed);
@@ -41,7 +41,7 @@ pub(super) fn of(
 }
 
 /// Whether the baseline of an experiment that may stop early can be had, before a run is made.
-pub(super) fn check(store: &Store, experiment: &Experiment) -> Result<(), CliError> {
+pub(super) fn check(store: &Store, experiment: &Experiment) -> Result<(), AppError> {
     let Some(stop) = &experiment.settings.stop else { return Ok(()) };
     baseline(store, RunRow(-1), experiment, stop).map(|_| ())
 }
@@ -52,23 +52,23 @@ fn baseline(
     run: RunRow,
     experiment: &Experiment,
     stop: &StopSettings,
-) -> Result<Baseline, CliError> {
+) -> Result<Baseline, AppError> {
     let own = experiment.targets.iter().position(|target| target.name.as_str() == stop.against);
     if let Some(own) = own {
         if experiment.targets.len() == 1 {
-            return Err(CliError::Usage {
+            return Err(AppError::Usage {
                 message: format!("`stop.against` names `{}`, the only target", stop.against),
                 hint: Some("name another target or an earlier run".to_owned()),
             });
         }
         return Ok(Baseline::Target(TargetPos::at(own)));
     }
-    let past = store.find_run(&stop.against).map_err(|error| CliError::Usage {
+    let past = store.find_run(&stop.against).map_err(|error| AppError::Usage {
         message: format!("`stop.against`: no target of the experiment, and {error}"),
         hint: None,
     })?;
     if past.id == run {
-        return Err(CliError::usage("`stop.against` names the run itself; give an earlier run's whole name"));
+        return Err(AppError::usage("`stop.against` names the run itself; give an earlier run's whole name"));
     }
     let targets = store.targets(past.id)?;
     let mut cases = vec![];
@@ -80,13 +80,13 @@ fn baseline(
     for (position, target) in (0..).map(TargetPos).zip(&experiment.targets) {
         let same = targets.iter().position(|then| then.name == target.name);
         let Some(then) = same.or((targets.len() == 1).then_some(0)) else {
-            return Err(CliError::Usage {
-                message: format!("run `{}` has no target `{}` to compare with", past.name, target.name),
-                hint: Some("leave the target out, or name another run in `stop.against`".to_owned()),
-            });
+            return Err(AppError::hinted(
+                format!("run `{}` has no target `{}` to compare with", past.name, target.name),
+                "leave the target out, or name another run in `stop.against`",
+            ));
         };
-        let then = TargetPos::at(then);
-        let evidence = Evidence::read_lean(store, past.id, then, cases.iter().map(|case| case.repeats))?;
+        let planned = cases.iter().map(|case| case.repeats);
+        let evidence = Evidence::read_lean(store, past.id, TargetPos::at(then), planned)?;
         let known: HashMap<(&CaseId, Fingerprint), f64> = cases
             .iter()
             .zip(&evidence.cases)
@@ -98,4 +98,41 @@ fn baseline(
         means.insert(position, experiment.cases.iter().map(of_case).collect());
     }
     Ok(Baseline::Past(means))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    fn stored(against: &str) -> Stored {
+        Stored::empty(&format!("[stop]\nagainst = \"{against}\"\nmargin = 2\n"))
+    }
+
+    #[test]
+    fn another_target_is_a_baseline_and_an_unknown_name_is_told() {
+        let good = stored("good");
+        let store = Store::open(good.path()).unwrap();
+        check(&store, &good.ready().experiment).unwrap();
+        let error = check(&store, &stored("nobody").ready().experiment).unwrap_err().to_string();
+        assert!(error.starts_with("`stop.against`: no target of the experiment, and "), "{error}");
+    }
+
+    #[test]
+    fn an_earlier_run_is_a_baseline_for_each_of_its_targets() {
+        let past = Stored::new();
+        let experiment = stored("test-1").ready().experiment;
+        let stop = experiment.settings.stop.clone().unwrap();
+        let found = baseline(&past.open(), RunRow(-1), &experiment, &stop).unwrap();
+        let Baseline::Past(means) = found else { panic!("an earlier run is no target") };
+        assert_eq!(means.len(), 2);
+        assert!(means[&TargetPos(0)].iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn an_experiment_that_does_not_stop_needs_no_baseline() {
+        let stored = Stored::empty("");
+        let store = Store::open(stored.path()).unwrap();
+        check(&store, &stored.ready().experiment).unwrap();
+    }
 }

@@ -1,6 +1,6 @@
-//! An experiment by its name, for the commands that look over its runs.
+//! Experiments and their targets by the names that people give them.
 
-use super::error::CliError;
+use super::AppError;
 use crate::{
     domain::nearest,
     store::{ListedRun, Store, StoreError},
@@ -13,7 +13,7 @@ const OFFERED: usize = 8;
 ///
 /// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
 /// the experiment of the latest run is meant.
-pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), CliError> {
+pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), AppError> {
     let mut runs = store.list_runs()?;
     runs.reverse();
     let latest = runs.last().ok_or(StoreError::NoRuns)?;
@@ -25,7 +25,7 @@ pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Ve
     Ok((name, runs))
 }
 
-fn choose(text: &str, runs: &[ListedRun]) -> Result<String, CliError> {
+fn choose(text: &str, runs: &[ListedRun]) -> Result<String, AppError> {
     if runs.iter().any(|run| run.experiment == text) {
         return Ok(text.to_owned());
     }
@@ -44,14 +44,14 @@ fn choose(text: &str, runs: &[ListedRun]) -> Result<String, CliError> {
     };
     match begins.as_slice() {
         [one] => Ok((*one).to_owned()),
-        [] => Err(CliError::Usage {
+        [] => Err(AppError::Usage {
             message: format!("no experiment is called `{text}`"),
             hint: Some(match nearest(text, names.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => format!("this store has {}", listed(&names)),
             }),
         }),
-        several => Err(CliError::Usage {
+        several => Err(AppError::Usage {
             message: format!("several experiments begin with `{text}`"),
             hint: Some(format!("they are {}", listed(several))),
         }),
@@ -64,7 +64,7 @@ pub(super) fn find_targets(
     experiment: &str,
     runs: &[ListedRun],
     wanted: Option<&str>,
-) -> Result<Vec<String>, CliError> {
+) -> Result<Vec<String>, AppError> {
     let of = |run: &ListedRun| -> Result<Vec<String>, StoreError> {
         Ok(store.targets(run.id)?.iter().map(|target| target.name.to_string()).collect())
     };
@@ -83,11 +83,39 @@ pub(super) fn find_targets(
         }
     }
     let near = nearest(wanted, known.iter().map(String::as_str));
-    Err(CliError::Usage {
+    Err(AppError::Usage {
         message: format!("no run of `{experiment}` has a target `{wanted}`"),
         hint: Some(match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("its targets are `{}`", known.join("`, `")),
         }),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::Stored;
+
+    #[test]
+    fn an_experiment_is_found_by_its_name_its_beginning_and_one_of_its_runs() {
+        let stored = Stored::new();
+        for text in [None, Some("test"), Some("te"), Some("test-1")] {
+            let (name, runs) = find_runs(&stored.open(), text).unwrap();
+            assert_eq!((name.as_str(), runs.len()), ("test", 1), "{text:?}");
+        }
+        let error = find_runs(&stored.open(), Some("tset")).unwrap_err().to_string();
+        assert_eq!(error, "no experiment is called `tset`\n  hint: did you mean `test`?");
+    }
+
+    #[test]
+    fn the_targets_are_those_of_the_latest_run_unless_one_is_named() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let (name, runs) = find_runs(&store, None).unwrap();
+        assert_eq!(find_targets(&store, &name, &runs, None).unwrap(), ["good", "poor"]);
+        assert_eq!(find_targets(&store, &name, &runs, Some("poor")).unwrap(), ["poor"]);
+        let error = find_targets(&store, &name, &runs, Some("god")).unwrap_err().to_string();
+        assert_eq!(error, "no run of `test` has a target `god`\n  hint: did you mean `good`?");
+    }
 }

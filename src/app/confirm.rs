@@ -1,0 +1,345 @@
+//! The flipped cases of a comparison asked again, on both sides.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
+
+use super::{
+    AppError, Session,
+    compare::find_sides,
+    find_run::open_to_write,
+    new_run::{GoldenOrigin, store_run},
+    thaw::frozen,
+};
+use crate::{
+    compare::{
+        ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh, read_sides,
+    },
+    config::{self, Experiment, Frozen, Gates},
+    domain::{Case, CaseId, Cost, RunId, RunRow, RunStatus, TargetPos},
+    stats::SplitMix64,
+    store::{Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, RunDetail, Store, StoreError},
+};
+
+/// The version of the JSON shape.
+const SCHEMA_VERSION: u32 = 1;
+
+/// What is added to an experiment's name for the runs that confirm its flips.
+const SUFFIX: &str = "-confirm";
+
+/// What fresh answers said of the flips.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Confirmed {
+    /// The version of this shape.
+    pub schema_version: u32,
+    /// The sides, the baseline first.
+    pub sides: [String; 2],
+    /// The flips; none where no case flipped.
+    pub flips: Vec<ConfirmedFlip>,
+}
+
+/// Two sides, and the cases that flipped between them.
+#[derive(Debug)]
+pub struct Flips {
+    store: PathBuf,
+    sources: [Source; 2],
+    sides: [Side; 2],
+    flips: Vec<Flipped>,
+}
+
+/// One side with what is needed to ask it again.
+#[derive(Debug)]
+struct Source {
+    detail: RunDetail,
+    target: TargetPos,
+}
+
+/// How the flipped cases are asked again.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking {
+    /// How often each of them, on each side.
+    pub repeats: u32,
+    /// What may be spent at most, on both sides together.
+    pub max_cost: Option<Cost>,
+}
+
+/// The fresh runs of both sides, made and not asked yet.
+#[derive(Debug)]
+pub struct FreshRuns {
+    /// Their names.
+    pub names: [RunId; 2],
+    /// Trials of both.
+    pub trials: u64,
+    store: PathBuf,
+    left: Vec<(CreatedRun, Experiment)>,
+}
+
+impl Flips {
+    /// Finds the cases that flipped between two sides, the baseline first: the same as a comparison lists.
+    ///
+    /// # Errors
+    /// There is no such side in the store, or they cannot be compared.
+    pub fn find(path: &Path, sides: &[String; 2], allow_grader_change: bool) -> Result<Self, AppError> {
+        let store = open_to_write(path)?;
+        let found = find_sides(Some(&store), sides)?;
+        let found = found.into_iter().map(stored).collect::<Result<Vec<_>, _>>()?;
+        let sources = <[Source; 2]>::try_from(found).expect("two sides were asked for");
+        let wanted = sources
+            .each_ref()
+            .map(|source| SideSource::Stored(Box::new(source.detail.clone()), source.target));
+        let sides = <[Side; 2]>::try_from(read_sides(&wanted, path)?).expect("two sides were asked for");
+        let options = Options {
+            allow_grader_change,
+            gates: Some(Gates::default()),
+            confirmed: HashMap::new(),
+            today: TimeZone::UTC.to_datetime(Timestamp::now()).date(),
+        };
+        let rows = compare(&sides[0], &sides[1], &options)?.flips.rows.into_iter();
+        let flips = rows.map(|row| Flipped { id: row.id, direction: row.direction }).collect();
+        Ok(Self { store: path.to_owned(), sources, sides, flips })
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.flips.len()
+    }
+
+    /// Makes the runs that ask them again. Whatever happens then, [`judge`](Self::judge) finds them.
+    ///
+    /// # Errors
+    /// A side cannot be asked again, a key is missing, or the store cannot be written.
+    pub fn ask_again(&self, asking: Asking) -> Result<FreshRuns, AppError> {
+        let mut store = open_to_write(&self.store)?;
+        let shares = budgets(asking.max_cost, self.sides.each_ref(), &self.flips);
+        let mut experiments = vec![];
+        // Fresh draws on each side, each time that it is asked again.
+        let earlier = store.list_runs()?.len() as u64;
+        for ((source, budget), draw) in self.sources.iter().zip(shares).zip(earlier..) {
+            let experiment = again(&store, source, &self.flips, asking.repeats, budget, draw)?;
+            config::missing_keys(&experiment.settings.providers).none_or(())?;
+            experiments.push(experiment);
+        }
+        let trials = experiments.iter().map(Experiment::trials).sum();
+        let mut left = vec![];
+        for (source, experiment) in self.sources.iter().zip(experiments) {
+            left.push((create(&mut store, source, &experiment)?, experiment));
+        }
+        let fresh = [&left[0].0, &left[1].0];
+        let names = fresh.map(|run| run.name.clone());
+        self.store_judged(&mut store, fresh.map(|run| run.id))?;
+        Ok(FreshRuns { names, trials, store: self.store.clone(), left })
+    }
+
+    /// Judges the flips by what is stored of their fresh answers, and stores that.
+    ///
+    /// # Errors
+    /// They were never asked again, or the store fails.
+    pub fn judge(&self) -> Result<Confirmed, AppError> {
+        if self.flips.is_empty() {
+            return Ok(self.confirmed(vec![]));
+        }
+        let mut store = open_to_write(&self.store)?;
+        let Some(known) = store.confirmation(self.pair())? else {
+            return Err(AppError::hinted(
+                "the flips of these two sides were never asked again",
+                "run it without --judge",
+            ));
+        };
+        let flips = self.store_judged(&mut store, known.fresh_runs)?;
+        Ok(self.confirmed(flips))
+    }
+
+    fn confirmed(&self, flips: Vec<ConfirmedFlip>) -> Confirmed {
+        let sides = self.sides.each_ref().map(|side| side.label.clone());
+        Confirmed { schema_version: SCHEMA_VERSION, sides, flips }
+    }
+
+    fn pair(&self) -> ConfirmationSides {
+        let of = |source: &Source| (source.detail.row.id, source.target);
+        ConfirmationSides { a: of(&self.sources[0]), b: of(&self.sources[1]) }
+    }
+
+    fn store_judged(
+        &self,
+        store: &mut Store,
+        fresh_runs: [RunRow; 2],
+    ) -> Result<Vec<ConfirmedFlip>, AppError> {
+        let mut counts: Vec<HashMap<CaseId, Count>> = vec![];
+        for run in fresh_runs {
+            let side = Side::read(store, &store.run_detail(run)?, TargetPos(0))?;
+            counts.push(side.cases.into_iter().map(|case| (case.id, case.count)).collect());
+        }
+        let count = |side: usize, id: &CaseId| counts[side].get(id).copied().unwrap_or_default();
+        let fresh = self.flips.iter().map(|flip| FreshCase {
+            flip: flip.clone(),
+            baseline: count(0, &flip.id),
+            candidate: count(1, &flip.id),
+        });
+        let judged =
+            judge_fresh(&fresh.collect::<Vec<_>>()).expect("no case passes more often than it was asked");
+        let cases = judged.iter().map(confirmed_case).collect();
+        store.store_confirmation(self.pair(), &Confirmation { fresh_runs, cases })?;
+        Ok(judged)
+    }
+}
+
+impl FreshRuns {
+    /// The next run to work on; `None` once both are done, or where the one before ended so that the
+    /// other is not worth asking.
+    ///
+    /// # Errors
+    /// The store cannot be opened.
+    pub fn next_session(&mut self, before: RunStatus) -> Result<Option<Session>, AppError> {
+        if self.left.is_empty() || !matches!(before, RunStatus::Complete | RunStatus::Incomplete) {
+            return Ok(None);
+        }
+        let (created, experiment) = self.left.remove(0);
+        Ok(Some(Session::of_new(created, experiment, open_to_write(&self.store)?)))
+    }
+}
+
+/// A side that can be asked again.
+fn stored(side: SideSource) -> Result<Source, AppError> {
+    match side {
+        SideSource::Stored(detail, target) => Ok(Source { detail: *detail, target }),
+        SideSource::Baseline(file) => Err(AppError::hinted(
+            format!("{}: a committed baseline cannot be asked again", file.display()),
+            "name the run it was made from, or another run of the store",
+        )),
+    }
+}
+
+/// What each side may spend: the whole, in proportion to what the flipped cases cost at first; by
+/// halves where that is not known.
+fn budgets(max_cost: Option<Cost>, sides: [&Side; 2], flips: &[Flipped]) -> [Option<Cost>; 2] {
+    let Some(whole) = max_cost else { return [None, None] };
+    let ids: HashSet<&CaseId> = flips.iter().map(|flip| &flip.id).collect();
+    let cost = |side: &Side| -> Option<f64> {
+        side.cases.iter().filter(|case| ids.contains(&case.id)).map(|case| case.cost_usd).sum()
+    };
+    let share = match (cost(sides[0]), cost(sides[1])) {
+        (Some(a), Some(b)) if a + b > 0.0 => a / (a + b),
+        _ => 0.5,
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a budget is split, and its parts add up to it")]
+    #[expect(clippy::cast_possible_truncation, reason = "a share of the whole is no larger than it")]
+    let first = Cost::from_picodollars((whole.picodollars() as f64 * share) as i64).min(whole);
+    [Some(first), Some(whole.saturating_sub(first))]
+}
+
+/// The experiment that asks one side's flipped cases again, with the settings its run froze; `draw`
+/// numbers its draws among those of the same seed.
+fn again(
+    store: &Store,
+    source: &Source,
+    flips: &[Flipped],
+    repeats: u32,
+    max_cost: Option<Cost>,
+    draw: u64,
+) -> Result<Experiment, AppError> {
+    let Frozen { mut settings, prices } = frozen(&source.detail)?;
+    let at = source.target.index();
+    let target = settings.targets.swap_remove(at);
+    if target.outputs.is_some() {
+        return Err(AppError::hinted(
+            format!("target `{}` replays recorded outputs: it has no fresh answers", target.name),
+            "confirm runs of a target that can be asked",
+        ));
+    }
+    settings.providers.retain(|provider| provider.name == target.provider);
+    settings.targets = vec![target];
+    settings.name = format!("{}{SUFFIX}", source.detail.row.experiment);
+    settings.repeats = repeats;
+    settings.max_cost = max_cost;
+    settings.gates = Gates::default();
+    settings.shard = None;
+    settings.seed = SplitMix64::stream(settings.seed, draw).next_u64();
+    let ids: HashSet<&CaseId> = flips.iter().map(|flip| &flip.id).collect();
+    let mut cases: Vec<Arc<Case>> = vec![];
+    store.for_each_whole_case::<StoreError>(source.detail.row.id, |mut case| {
+        if ids.contains(&case.id) {
+            case.repeats = Some(repeats);
+            cases.push(Arc::new(case));
+        }
+        Ok(())
+    })?;
+    let price = prices.into_iter().nth(at).flatten();
+    Ok(Experiment::prepare(settings, vec![price], cases, None)?)
+}
+
+fn create(store: &mut Store, source: &Source, experiment: &Experiment) -> Result<CreatedRun, AppError> {
+    let row = &source.detail.row;
+    let selected: Vec<Arc<Case>> = experiment.cases.iter().map(|planned| Arc::clone(&planned.case)).collect();
+    let origin = GoldenOrigin {
+        fingerprint: row.golden_fingerprint,
+        path: &source.detail.golden_path,
+        name: &row.golden_name,
+        selected: &selected,
+    };
+    store_run(store, experiment, origin)
+}
+
+fn confirmed_case(flip: &ConfirmedFlip) -> ConfirmedCase {
+    ConfirmedCase {
+        case: flip.case.clone(),
+        direction: flip.direction.as_str().to_owned(),
+        a: (flip.baseline.passes, flip.baseline.measured),
+        b: (flip.candidate.passes, flip.candidate.measured),
+        confirmed: flip.confirmed.as_str().to_owned(),
+        p: flip.p,
+        q: flip.q,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::app::testing::{Stored, work};
+
+    fn flips(stored: &Stored) -> Flips {
+        let sides = ["test-1:good", "test-1:poor"].map(ToOwned::to_owned);
+        Flips::find(&stored.path(), &sides, false).unwrap()
+    }
+
+    #[test]
+    fn flipped_cases_are_asked_again_on_both_sides_and_judged_by_that_alone() {
+        let stored = Stored::new();
+        let flips = flips(&stored);
+        assert!(flips.count() > 0);
+        assert!(flips.judge().unwrap_err().to_string().contains("never asked again"));
+        let mut fresh = flips.ask_again(Asking { repeats: 6, max_cost: None }).unwrap();
+        assert_eq!(fresh.trials, 2 * 6 * flips.count() as u64);
+        assert_eq!(fresh.names.each_ref().map(RunId::as_str), ["test-confirm-1", "test-confirm-2"]);
+        let mut sessions = 0;
+        while let Some(session) = fresh.next_session(RunStatus::Complete).unwrap() {
+            assert_eq!(work(session).status, RunStatus::Complete);
+            sessions += 1;
+        }
+        assert_eq!(sessions, 2);
+        let confirmed = flips.judge().unwrap();
+        assert_eq!(confirmed.flips.len(), flips.count());
+        assert!(confirmed.flips.iter().all(|flip| flip.baseline.measured == 6));
+    }
+
+    #[test]
+    fn after_a_side_that_was_stopped_the_other_is_not_asked() {
+        let stored = Stored::new();
+        let mut fresh = flips(&stored).ask_again(Asking { repeats: 4, max_cost: None }).unwrap();
+        assert!(fresh.next_session(RunStatus::Budget).unwrap().is_none());
+    }
+
+    #[test]
+    fn sides_without_a_flip_have_nothing_to_judge() {
+        let stored = Stored::new();
+        stored.run();
+        let sides = ["test-1:good", "test-2:good"].map(ToOwned::to_owned);
+        let flips = Flips::find(&stored.path(), &sides, false).unwrap();
+        assert_eq!(flips.count(), 0);
+        assert_eq!(flips.judge().unwrap().flips, []);
+    }
+}

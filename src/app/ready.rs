@@ -1,0 +1,135 @@
+//! An experiment read from its file, with all that it names.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use jiff::{Timestamp, tz::TimeZone};
+
+use super::AppError;
+use crate::{
+    config::{self, Experiment, Overrides, Plan, Settings},
+    domain::{Case, Fault, Faults},
+    golden::{self, GoldenSet},
+    grading,
+};
+
+/// An experiment that could be run.
+#[derive(Debug)]
+pub struct Ready {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// The whole golden set.
+    pub golden: GoldenSet,
+    /// The cases that are asked by all shards together.
+    pub selected: Vec<Arc<Case>>,
+    /// Where its run is stored.
+    pub store: PathBuf,
+}
+
+impl Ready {
+    /// Reads the experiment in `file` with `overrides` over it, its golden set and all else it names.
+    ///
+    /// # Errors
+    /// Every fault, in one go.
+    pub fn read(file: &Path, overrides: &Overrides) -> Result<Self, AppError> {
+        Self::read_with(file, overrides, |golden| grading::check_graders(golden, |_| false))
+    }
+
+    /// The same, and tests each case's graders against its own examples.
+    ///
+    /// # Errors
+    /// Every fault, in one go.
+    pub fn read_and_try_examples(file: &Path, overrides: &Overrides) -> Result<Self, AppError> {
+        Self::read_with(file, overrides, |golden| grading::check_set(golden, |_| false))
+    }
+
+    fn read_with(
+        file: &Path,
+        overrides: &Overrides,
+        check: impl Fn(&GoldenSet) -> Faults,
+    ) -> Result<Self, AppError> {
+        let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
+        let Plan { settings, prices, store } = config::read(file, overrides, today)?;
+        let (golden, mut faults) = golden::load_sound(&settings.golden, &settings.case_defaults());
+        faults.0.extend(check(&golden).0);
+        faults.0.sort_by_key(|fault| fault.line);
+        faults.none_or(())?;
+        let selected = golden::select(&golden, &settings.selection)?;
+        let cases = of_shard(&selected, &settings)?;
+        let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
+        Ok(Self { experiment, golden, selected, store })
+    }
+
+    /// The experiment that this one is a shard of, if it is one.
+    pub(super) fn whole(&self) -> Result<Option<Experiment>, AppError> {
+        let settings = &self.experiment.settings;
+        if settings.shard.is_none() {
+            return Ok(None);
+        }
+        let prices = self.experiment.targets.iter().map(|target| target.price.clone()).collect();
+        let cases = self.selected.clone();
+        Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
+    }
+}
+
+/// The selected cases that this part of the experiment asks.
+fn of_shard(selected: &[Arc<Case>], settings: &Settings) -> Result<Vec<Arc<Case>>, Faults> {
+    let Some(shard) = settings.shard else { return Ok(selected.to_vec()) };
+    let cases: Vec<Arc<Case>> =
+        selected.iter().filter(|case| shard.holds(case.cluster_or_id())).cloned().collect();
+    if cases.is_empty() {
+        let fault =
+            Fault::of_file(&settings.golden, format!("shard {shard} holds no cluster of the selection"))
+                .with_hint("divide it into fewer shards");
+        return Err(fault.into());
+    }
+    Ok(cases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{app::testing::Stored, domain::Shard};
+
+    #[test]
+    fn an_experiment_is_read_with_its_golden_set() {
+        let stored = Stored::empty("");
+        let ready = stored.ready();
+        assert_eq!((ready.golden.cases.len(), ready.selected.len()), (8, 8));
+        assert_eq!((ready.experiment.targets.len(), ready.store), (2, stored.path()));
+    }
+
+    #[test]
+    fn every_fault_is_told_at_once() {
+        let stored = Stored::empty("repeat = 3\nrepeats_ = 1\n");
+        let Err(AppError::Faults(faults)) = Ready::read(&stored.experiment(), &stored.overrides()) else {
+            panic!("unknown keys are faults")
+        };
+        assert_eq!(faults.0.len(), 2, "{faults}");
+    }
+
+    #[test]
+    fn a_shard_asks_its_clusters_and_knows_the_whole() {
+        let stored = Stored::empty("");
+        let part = |number| {
+            let overrides = Overrides { shard: Shard::new(number, 2), ..stored.overrides() };
+            Ready::read(&stored.experiment(), &overrides).unwrap()
+        };
+        let parts = [part(1), part(2)];
+        assert_eq!(parts[0].experiment.cases.len() + parts[1].experiment.cases.len(), 8);
+        assert_eq!(parts[0].whole().unwrap().unwrap().cases.len(), 8);
+        assert!(stored.ready().whole().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_shard_without_a_cluster_is_told() {
+        let stored = Stored::empty("");
+        let empty = (1..=64).find_map(|number| {
+            let overrides = Overrides { shard: Shard::new(number, 64), ..stored.overrides() };
+            Ready::read(&stored.experiment(), &overrides).err()
+        });
+        assert!(empty.unwrap().to_string().contains("holds no cluster of the selection"));
+    }
+}

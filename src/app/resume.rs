@@ -1,0 +1,162 @@
+//! Going on with a run: what is pending, and what failed for a passing reason.
+
+use std::path::Path;
+
+use super::{
+    AppError, Session,
+    find_run::{find_run, open_to_write},
+    grade::grade_stored,
+    session::empty_plan,
+    thaw::thaw,
+};
+use crate::{
+    config,
+    domain::{Cost, ErrorClass, Outcome, RunRow, RunStatus},
+    store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
+};
+
+/// A run that is gone on with.
+#[derive(Debug)]
+pub enum Resumed {
+    /// There are trials to do.
+    Session(Box<Session>),
+    /// Every trial has ended.
+    Finished {
+        /// The run's row.
+        run: RunRow,
+        /// Where it stands.
+        status: RunStatus,
+    },
+}
+
+/// Prepares to go on with the run that `text` means, with the settings and cases that it began with.
+/// Answers that were not graded are graded first. `own_failures`: what failed for a reason of its own
+/// is asked again, too.
+///
+/// # Errors
+/// There is no such run, another process works on it, a key is missing, or the store fails.
+pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, AppError> {
+    let store = open_to_write(path)?;
+    let detail = find_run(&store, text)?;
+    let experiment = thaw(&store, &detail)?;
+    config::missing_keys(&experiment.settings.providers).none_or(())?;
+    grade_stored(store, detail.row.id, &experiment, ToGrade::Ungraded)?;
+
+    let mut store = open_to_write(path)?;
+    let run = detail.row.id;
+    let mut plan = empty_plan(&experiment);
+    let mut failed = 0;
+    store.for_each_done::<StoreError>(run, |done| {
+        let key = done.key;
+        if asks_again(&done, own_failures) {
+            plan.note_attempts(key.target, key.case, key.repeat, done.attempts);
+        } else {
+            plan.mark_done(key.target, key.case, key.repeat);
+            failed += u64::from(done.outcome == Outcome::Failed);
+        }
+        Ok(())
+    })?;
+    for (key, made) in store.attempts_of_pending(run)? {
+        plan.note_attempts(key.target, key.case, key.repeat, made);
+    }
+    if plan.pending() == 0 {
+        return finished(&store, &detail, failed);
+    }
+    store.set_status(run, RunStatus::Running, None)?;
+    let claim = store.claim_run(run)?;
+    let mut spent = store.spent(run)?;
+    // What may have been billed at a cost nobody told counts at its worst, as it did then.
+    for (target, case, attempts) in store.unpriced_attempts(run)? {
+        let worst = experiment.worst_case(target, case).unwrap_or(Cost::ZERO);
+        spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
+    }
+    let name = detail.row.name;
+    Ok(Resumed::Session(Box::new(Session { run, name, claim, experiment, plan, spent, failed, store })))
+}
+
+/// The latest run of an experiment, if trials of it are to do.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn unfinished(path: &Path, experiment: &str) -> Result<Option<String>, AppError> {
+    let store = match Store::open_to_read(path) {
+        Ok(store) => store,
+        Err(StoreError::Missing { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let runs = store.list_runs()?;
+    let latest = runs.iter().find(|run| run.experiment == experiment);
+    Ok(latest.filter(|run| run.status != RunStatus::Complete).map(|run| run.name.to_string()))
+}
+
+/// Ends a resume that has nothing to ask: the run stands as it stood, unless its process died before
+/// it could say so.
+fn finished(store: &Store, detail: &RunDetail, failed: u64) -> Result<Resumed, AppError> {
+    let status = if failed > 0 { RunStatus::Incomplete } else { RunStatus::Complete };
+    if detail.row.status != status {
+        store.set_status(detail.row.id, status, None)?;
+    }
+    Ok(Resumed::Finished { run: detail.row.id, status })
+}
+
+/// Whether a stored trial is asked again.
+fn asks_again(done: &DoneTrial, own_failures: bool) -> bool {
+    match done.outcome {
+        Outcome::Cancelled => true,
+        Outcome::Failed => own_failures || done.failure_class != Some(ErrorClass::ThisTrial),
+        Outcome::Answered | Outcome::Truncated | Outcome::Refused | Outcome::Filtered => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        app::{
+            run,
+            testing::{Stored, work},
+        },
+        domain::{CasePos, Repeat, TargetPos, TrialKey},
+    };
+
+    #[test]
+    fn a_run_that_is_done_has_nothing_to_ask() {
+        let stored = Stored::new();
+        assert_eq!(unfinished(&stored.path(), "test").unwrap(), None);
+        let resumed = begin(&stored.path(), "latest", false).unwrap();
+        assert!(matches!(resumed, Resumed::Finished { status: RunStatus::Complete, .. }));
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_was_asked_is_gone_on_with_whole() {
+        let stored = Stored::empty("");
+        run::begin(stored.ready()).unwrap().give_up().unwrap();
+        assert_eq!(unfinished(&stored.path(), "test").unwrap().as_deref(), Some("test-1"));
+        let Resumed::Session(session) = begin(&stored.path(), "latest", false).unwrap() else {
+            panic!("everything is to do")
+        };
+        assert_eq!(work(*session).ended, 32);
+    }
+
+    #[test]
+    fn failures_of_a_trials_own_are_asked_again_only_where_that_is_wanted() {
+        let done = |outcome, failure_class| DoneTrial {
+            key: TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat::FIRST },
+            outcome,
+            failure_class,
+            attempts: 1,
+            gradable: false,
+            has_verdict: false,
+        };
+        let own = done(Outcome::Failed, Some(ErrorClass::ThisTrial));
+        assert!(!asks_again(&own, false) && asks_again(&own, true));
+        assert!(asks_again(&done(Outcome::Failed, Some(ErrorClass::Retry)), false));
+        assert!(asks_again(&done(Outcome::Cancelled, None), false));
+        assert!(!asks_again(&done(Outcome::Refused, None), true));
+    }
+
+    #[test]
+    fn a_store_that_is_not_there_has_no_unfinished_run() {
+        assert_eq!(unfinished(&Stored::empty("").path(), "test").unwrap(), None);
+    }
+}
