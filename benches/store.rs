@@ -17,7 +17,7 @@ use caseload::{
         Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos, TrialKey, TrialRecord, UnixMillis, Usage,
         Verdict,
     },
-    store::{CreatedRun, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
+    store::{CreatedRun, Detail, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
@@ -163,12 +163,12 @@ fn store(criterion: &mut Criterion) {
 
     let folder = folder();
     write_all(&all, &folder, 0);
-    let reader = Store::open_read_only(folder.path().join("0.db")).expect("the store can be read");
+    let reader = Store::open_to_read(folder.path().join("0.db")).expect("the store can be read");
     group.bench_function("read what a scorecard counts", |bench| {
         bench.iter(|| {
             let mut passes = 0_u32;
             reader
-                .for_each_trial_row(RunRow(1), TargetPos(0), |row| {
+                .for_each_trial_row(RunRow(1), TargetPos(0), Detail::Full, |row| {
                     passes += u32::from(row.verdict == Some(Verdict::Pass));
                 })
                 .expect("the trials can be read");

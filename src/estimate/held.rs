@@ -134,7 +134,7 @@ struct Real {
 /// What a target's answers really took, failed attempts paid, too; `None` where an answer's part is not
 /// known.
 fn real(store: &Store, run: RunRow, target: TargetPos, planned: &[u32]) -> Result<Real, StoreError> {
-    let evidence = Evidence::read(store, run, target, planned.iter().copied())?;
+    let evidence = Evidence::read_lean(store, run, target, planned.iter().copied())?;
     let attempts = store.attempt_totals(run, target)?;
     let tokens = (evidence.usage_unknown == 0).then_some(evidence.usage);
     Ok(Real {

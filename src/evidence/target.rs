@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::{AnswerSource, CasePos, Cost, Price, RunRow, TargetPos, Usage},
-    store::{AttemptTotals, RunCase, Store, StoreError, TrialRow},
+    store::{AttemptTotals, Detail, RunCase, Store, StoreError, TrialRow},
 };
 
 /// What one target's stored trials say.
@@ -78,7 +78,24 @@ impl Evidence {
     ) -> Result<Self, StoreError> {
         let mut evidence = Self::of(planned);
         let prices = prices(store, run, target)?;
-        store.for_each_trial_row(run, target, |trial| evidence.note(trial, &prices))?;
+        store.for_each_trial_row(run, target, Detail::Full, |trial| evidence.note(trial, Some(&prices)))?;
+        evidence.close();
+        Ok(evidence)
+    }
+
+    /// The same without failures, assumptions, first tokens, waits and caching: what comparisons and
+    /// histories look at, read a quarter faster.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn read_lean(
+        store: &Store,
+        run: RunRow,
+        target: TargetPos,
+        planned: impl IntoIterator<Item = u32>,
+    ) -> Result<Self, StoreError> {
+        let mut evidence = Self::of(planned);
+        store.for_each_trial_row(run, target, Detail::Lean, |trial| evidence.note(trial, None))?;
         evidence.close();
         Ok(evidence)
     }
@@ -87,7 +104,7 @@ impl Evidence {
     #[cfg(test)]
     pub(super) fn fold(planned: &[u32], trials: &[TrialRow], prices: &[Price]) -> Self {
         let mut evidence = Self::of(planned.iter().copied());
-        trials.iter().for_each(|trial| evidence.note(trial, prices));
+        trials.iter().for_each(|trial| evidence.note(trial, Some(prices)));
         evidence.close();
         evidence
     }
@@ -96,7 +113,7 @@ impl Evidence {
         Self { cases: planned.into_iter().map(CaseEvidence::planned).collect(), ..Self::default() }
     }
 
-    fn note(&mut self, trial: &TrialRow, prices: &[Price]) {
+    fn note(&mut self, trial: &TrialRow, prices: Option<&[Price]>) {
         self.cases[trial.case.index()].note(trial);
         if let Err(reason) = measured(trial) {
             *self.not_measured.entry(reason).or_default() += 1;
@@ -122,10 +139,12 @@ impl Evidence {
         if trial.source == AnswerSource::Cache {
             return;
         }
-        self.queue_wait_ms.push(trial.queue_wait_ms);
+        self.queue_wait_ms.extend(trial.queue_wait_ms);
         self.latency.note(trial.case, trial.latency_ms);
         self.first_token.note(trial.case, trial.first_token_ms);
-        self.caching.note(trial, prices);
+        if let Some(prices) = prices {
+            self.caching.note(trial, prices);
+        }
     }
 
     fn close(&mut self) {
