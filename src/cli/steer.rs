@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config::Frozen,
-    domain::{LiveLimits, ProviderName, QueueControl, nearest},
+    domain::{LiveLimits, PerDimension, ProviderName, QueueControl, nearest},
     report::count,
     store::{RunDetail, Store},
 };
@@ -72,12 +72,8 @@ struct LimitArgs {
 /// Does `caseload limits`.
 pub(super) fn limits(arguments: &LimitsArgs) -> Result<ExitStatus, CliError> {
     let LimitArgs { max_in_flight, rpm, itpm, otpm } = arguments.limits;
-    let limits = LiveLimits {
-        max_in_flight,
-        requests_per_minute: rpm,
-        input_tokens_per_minute: itpm,
-        output_tokens_per_minute: otpm,
-    };
+    let per_minute = PerDimension { requests: rpm, input: itpm, output: otpm };
+    let limits = LiveLimits { max_in_flight, per_minute };
     steer(&arguments.steer, |control| QueueControl { limits: control.limits.with(limits), ..control })
 }
 
@@ -102,7 +98,14 @@ fn steer(
     let controls = store.steer(detail.row.id, &providers, change)?;
     let text = if arguments.json {
         let queues = controls.iter().map(|(provider, control)| {
-            json!({ "provider": provider, "paused": control.paused, "limits": control.limits })
+            let LiveLimits { max_in_flight, per_minute } = control.limits;
+            let limits = json!({
+                "max_in_flight": max_in_flight,
+                "requests_per_minute": per_minute.requests,
+                "input_tokens_per_minute": per_minute.input,
+                "output_tokens_per_minute": per_minute.output,
+            });
+            json!({ "provider": provider, "paused": control.paused, "limits": limits })
         });
         let whole = json!({
             "schema_version": 1, "run": detail.row.name, "queues": queues.collect::<Vec<_>>(),
@@ -160,15 +163,14 @@ fn chosen(detail: &RunDetail, named: &[String]) -> Result<Vec<ProviderName>, Cli
 
 /// What is asked of a queue, in words: `paused by you`, `at most 32 in flight, 500 requests/min`.
 pub(super) fn asked(control: &QueueControl) -> String {
-    let LiveLimits { max_in_flight, requests_per_minute, input_tokens_per_minute, output_tokens_per_minute } =
-        control.limits;
+    let LiveLimits { max_in_flight, per_minute } = control.limits;
     let rate = |limit: Option<u64>, what: &str| limit.map(|limit| format!("{} {what}/min", count(limit)));
     let parts: Vec<String> = [
         control.paused.then(|| "paused by you".to_owned()),
         max_in_flight.map(|limit| format!("at most {limit} in flight")),
-        rate(requests_per_minute, "requests"),
-        rate(input_tokens_per_minute, "input tokens"),
-        rate(output_tokens_per_minute, "output tokens"),
+        rate(per_minute.requests, "requests"),
+        rate(per_minute.input, "input tokens"),
+        rate(per_minute.output, "output tokens"),
     ]
     .into_iter()
     .flatten()

@@ -42,7 +42,7 @@ impl Experiment {
             sizes.entry(part).or_insert_with(|| {
                 let turns = prompt.messages.iter().take(prompt.cached_messages(cache.at));
                 let system = prompt.system.as_deref().map_or(0, tokens_of);
-                system + turns.map(|turn| tokens_of(&turn.content)).sum::<u64>()
+                system + turns.map(|turn| tokens_of(turn.content.text())).sum::<u64>()
             });
         }
         let sizes: Vec<u64> = sizes.into_values().collect();

@@ -111,7 +111,7 @@ impl PromptTemplate {
                 let (own_system, turns): (Vec<&Message>, Vec<&Message>) =
                     messages.iter().partition(|message| message.role == Role::System);
                 if !own_system.is_empty() {
-                    let texts: Vec<&str> = own_system.iter().map(|turn| turn.content.as_str()).collect();
+                    let texts: Vec<&str> = own_system.iter().map(|turn| turn.content.text()).collect();
                     system = Some(texts.join("\n\n").into());
                 }
                 turns.into_iter().cloned().collect()
@@ -123,7 +123,7 @@ impl PromptTemplate {
                     case.input.last_user_message().to_owned()
                 };
                 let mut messages = case.input.history().to_vec();
-                messages.push(Message { role: Role::User, content });
+                messages.push(Message { role: Role::User, content: content.into() });
                 messages
             }
         };

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Content;
+
 /// Who speaks in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -21,7 +23,7 @@ pub struct Message {
     /// Who speaks.
     pub role: Role,
     /// What is said.
-    pub content: String,
+    pub content: Content,
 }
 
 /// The input of a case, in the form in which its line gives it.
@@ -55,7 +57,7 @@ impl Input {
                 .iter()
                 .rev()
                 .find(|message| message.role == Role::User)
-                .map_or("", |message| &message.content),
+                .map_or("", |message| message.content.text()),
         }
     }
 
@@ -73,12 +75,12 @@ impl Input {
         match self {
             Self::Text(text) => text.clone(),
             Self::Turn { message, history } => {
-                let mut turns: Vec<&str> = history.iter().map(|turn| turn.content.as_str()).collect();
+                let mut turns: Vec<&str> = history.iter().map(|turn| turn.content.text()).collect();
                 turns.push(message);
                 turns.join("\n")
             }
             Self::Conversation { messages } => {
-                let turns: Vec<&str> = messages.iter().map(|turn| turn.content.as_str()).collect();
+                let turns: Vec<&str> = messages.iter().map(|turn| turn.content.text()).collect();
                 turns.join("\n")
             }
         }

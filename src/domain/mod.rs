@@ -7,6 +7,8 @@ mod answer_keeping;
 mod attempt;
 mod call;
 mod case;
+mod content;
+mod dimension;
 mod error_class;
 mod event;
 mod fault;
@@ -39,6 +41,8 @@ pub use self::{
     attempt::{Attempt, AttemptEnd},
     call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
+    content::Content,
+    dimension::PerDimension,
     error_class::{ErrorClass, Failure, FailureKind},
     event::{RunEvent, StopReason},
     fault::{Fault, Faults, nearest},

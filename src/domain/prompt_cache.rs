@@ -89,7 +89,7 @@ impl Prompt {
         };
         let mut hasher = blake3::Hasher::new();
         let parts = [("model", model.as_str()), ("system", system)];
-        let turns = turns.iter().map(|turn| (role(turn.role), turn.content.as_str()));
+        let turns = turns.iter().map(|turn| (role(turn.role), turn.content.text()));
         for (name, part) in parts.into_iter().chain(turns) {
             // Lengths keep neighbours apart: `ab` + `c` is not `a` + `bc`.
             hasher.update(name.as_bytes());
@@ -106,7 +106,7 @@ mod tests {
     use crate::domain::Message;
 
     fn prompt(system: &str, turns: &[&str]) -> Prompt {
-        let message = |text: &&str| Message { role: Role::User, content: (*text).to_owned() };
+        let message = |text: &&str| Message { role: Role::User, content: (*text).into() };
         Prompt { system: Some(system.into()), messages: turns.iter().map(message).collect() }
     }
 

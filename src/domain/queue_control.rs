@@ -4,19 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::ProviderName;
+use super::{PerDimension, ProviderName};
 
 /// Ceilings put over a queue's own while it runs; `None` leaves one as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveLimits {
     /// The most requests on the wire at once.
     pub max_in_flight: Option<u32>,
-    /// Requests a minute.
-    pub requests_per_minute: Option<u64>,
-    /// Input tokens a minute.
-    pub input_tokens_per_minute: Option<u64>,
-    /// Output tokens a minute.
-    pub output_tokens_per_minute: Option<u64>,
+    /// Requests and tokens a minute.
+    pub per_minute: PerDimension<Option<u64>>,
 }
 
 impl LiveLimits {
@@ -25,9 +21,7 @@ impl LiveLimits {
     pub fn with(self, other: Self) -> Self {
         Self {
             max_in_flight: other.max_in_flight.or(self.max_in_flight),
-            requests_per_minute: other.requests_per_minute.or(self.requests_per_minute),
-            input_tokens_per_minute: other.input_tokens_per_minute.or(self.input_tokens_per_minute),
-            output_tokens_per_minute: other.output_tokens_per_minute.or(self.output_tokens_per_minute),
+            per_minute: other.per_minute.zip(self.per_minute).map(|(new, own)| new.or(own)),
         }
     }
 }

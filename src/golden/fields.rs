@@ -354,7 +354,7 @@ fn read_message(path: &str, value: Value, problems: &mut Problems) -> Option<Mes
             None
         }
     };
-    Some(Message { role: role?, content: content? })
+    Some(Message { role: role?, content: content?.into() })
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ fn question() -> Question {
         model: "m".into(),
         prompt: Prompt {
             system: Some("Be brief.".into()),
-            messages: vec![Message { role: Role::User, content }],
+            messages: vec![Message { role: Role::User, content: content.into() }],
         },
         parameters: Arc::new(Parameters { max_tokens: Some(50), ..Parameters::default() }),
         asked: Asked { by: "t".into(), case: Arc::new(case), repeat: Repeat::FIRST },

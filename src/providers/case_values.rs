@@ -37,7 +37,7 @@ fn pairs(case: &Case) -> Vec<(&'static str, minijinja::Value)> {
 }
 
 fn prompt(prompt: &Prompt) -> minijinja::Value {
-    let text = prompt.messages.last().map_or("", |message| message.content.as_str());
+    let text = prompt.messages.last().map_or("", |message| message.content.text());
     minijinja::Value::from_pairs([
         ("system", minijinja::Value::from(prompt.system.as_deref())),
         ("messages", minijinja::Value::from(Serde(&prompt.messages))),

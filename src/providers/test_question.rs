@@ -35,7 +35,7 @@ pub(super) fn question() -> Question {
         model: "m-1".into(),
         prompt: Prompt {
             system: None,
-            messages: vec![Message { role: Role::User, content: "hello".to_owned() }],
+            messages: vec![Message { role: Role::User, content: "hello".into() }],
         },
         parameters: Arc::new(Parameters::default()),
         asked: Asked { by: "t".into(), case: Arc::new(case), repeat: Repeat::FIRST },

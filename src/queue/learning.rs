@@ -4,19 +4,15 @@
 //! less than a minute's worth, so it says nothing about being near the limit; `full_in` is the time
 //! until that bucket is full, far longer than the wait for one request.
 
-use crate::domain::{LimitDimension, LimitReport};
+use crate::domain::{LimitDimension, LimitReport, PerDimension};
 
 use super::Limits;
 
 /// Limits a minute, as far as they are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LearntLimits {
-    /// Requests.
-    pub requests: Option<u64>,
-    /// Input tokens.
-    pub input_tokens: Option<u64>,
-    /// Output tokens.
-    pub output_tokens: Option<u64>,
+    /// Those of each dimension.
+    pub per_minute: PerDimension<Option<u64>>,
     /// Input and output together.
     pub tokens: Option<u64>,
 }
@@ -34,9 +30,9 @@ impl LearntLimits {
         for reading in &report.readings {
             let Some(limit) = reading.limit.filter(|limit| *limit > 0) else { continue };
             match reading.dimension {
-                LimitDimension::Requests => self.requests = Some(limit),
-                LimitDimension::InputTokens => self.input_tokens = Some(limit),
-                LimitDimension::OutputTokens => self.output_tokens = Some(limit),
+                LimitDimension::Requests => self.per_minute.requests = Some(limit),
+                LimitDimension::InputTokens => self.per_minute.input = Some(limit),
+                LimitDimension::OutputTokens => self.per_minute.output = Some(limit),
                 LimitDimension::Tokens if separate => {}
                 LimitDimension::Tokens => self.tokens = Some(limit),
             }
@@ -49,9 +45,10 @@ impl LearntLimits {
     pub(super) fn under(&self, configured: &Limits) -> Self {
         let lower = |ours: Option<u64>, theirs: Option<u64>| [ours, theirs].into_iter().flatten().min();
         Self {
-            requests: lower(configured.requests_per_minute, self.requests),
-            input_tokens: lower(configured.input_tokens_per_minute, self.input_tokens),
-            output_tokens: lower(configured.output_tokens_per_minute, self.output_tokens),
+            per_minute: configured
+                .per_minute()
+                .zip(self.per_minute)
+                .map(|(ours, theirs)| lower(ours, theirs)),
             tokens: lower(configured.tokens_per_minute, self.tokens),
         }
     }
@@ -85,9 +82,7 @@ mod tests {
             (LimitDimension::OutputTokens, 80_000),
         ])));
         let expected = LearntLimits {
-            requests: Some(4_000),
-            input_tokens: Some(400_000),
-            output_tokens: Some(80_000),
+            per_minute: PerDimension { requests: Some(4_000), input: Some(400_000), output: Some(80_000) },
             tokens: None,
         };
         assert_eq!(learnt, expected);
@@ -109,12 +104,12 @@ mod tests {
             ..Limits::default()
         };
         let mut learnt = LearntLimits::default();
-        assert_eq!(learnt.under(&configured).requests, Some(100));
+        assert_eq!(learnt.under(&configured).per_minute.requests, Some(100));
         learnt.learn(&report(&[(LimitDimension::Requests, 6_000), (LimitDimension::InputTokens, 1_000)]));
-        assert_eq!(learnt.under(&configured).requests, Some(100));
-        assert_eq!(learnt.under(&configured).input_tokens, Some(1_000));
+        assert_eq!(learnt.under(&configured).per_minute.requests, Some(100));
+        assert_eq!(learnt.under(&configured).per_minute.input, Some(1_000));
         learnt.learn(&report(&[(LimitDimension::Requests, 60)]));
-        assert_eq!(learnt.under(&configured).requests, Some(60));
+        assert_eq!(learnt.under(&configured).per_minute.requests, Some(60));
     }
 
     #[test]

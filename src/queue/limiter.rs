@@ -111,9 +111,9 @@ impl Limiter {
         let Limits { requests_per_minute, input_tokens_per_minute, output_tokens_per_minute, .. } =
             &mut self.configured;
         let put = |own: &mut Option<u64>, new: Option<u64>| *own = new.or(*own);
-        put(requests_per_minute, limits.requests_per_minute);
-        put(input_tokens_per_minute, limits.input_tokens_per_minute);
-        put(output_tokens_per_minute, limits.output_tokens_per_minute);
+        put(requests_per_minute, limits.per_minute.requests);
+        put(input_tokens_per_minute, limits.per_minute.input);
+        put(output_tokens_per_minute, limits.per_minute.output);
         self.set_up_buckets();
     }
 
@@ -171,9 +171,9 @@ impl Limiter {
                 (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
-        set_up(&mut self.buckets.requests, limits.requests, burst_s * BURST_SHARE, sent.requests);
-        set_up(&mut self.buckets.input, limits.input_tokens, burst_s, sent.tokens.input);
-        set_up(&mut self.buckets.output, limits.output_tokens, burst_s, sent.tokens.output);
+        set_up(&mut self.buckets.requests, limits.per_minute.requests, burst_s * BURST_SHARE, sent.requests);
+        set_up(&mut self.buckets.input, limits.per_minute.input, burst_s, sent.tokens.input);
+        set_up(&mut self.buckets.output, limits.per_minute.output, burst_s, sent.tokens.output);
         let both = sent.tokens.input.saturating_add(sent.tokens.output);
         set_up(&mut self.buckets.tokens, limits.tokens, burst_s, both);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::LimitDimension;
+use crate::domain::{LimitDimension, PerDimension};
 
 /// All settings of one queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +116,15 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The limits of each dimension; the combined one stands beside them.
+    pub fn per_minute(&self) -> PerDimension<Option<u64>> {
+        PerDimension {
+            requests: self.requests_per_minute,
+            input: self.input_tokens_per_minute,
+            output: self.output_tokens_per_minute,
+        }
+    }
+
     /// Whether one trial fits into a minute's limits at all; it could never be sent otherwise.
     ///
     /// `output_tokens` is the trial's `max_tokens`; it counts only where the provider reserves it.

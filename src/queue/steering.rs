@@ -144,11 +144,11 @@ async fn keep_up(queue: Weak<ProviderQueue>, folder: PathBuf) {
 }
 
 fn named(learnt: LearntLimits) -> BTreeMap<String, u64> {
-    let LearntLimits { requests, input_tokens, output_tokens, tokens } = learnt;
+    let LearntLimits { per_minute, tokens } = learnt;
     [
-        ("requests_per_minute", requests),
-        ("input_tokens_per_minute", input_tokens),
-        ("output_tokens_per_minute", output_tokens),
+        ("requests_per_minute", per_minute.requests),
+        ("input_tokens_per_minute", per_minute.input),
+        ("output_tokens_per_minute", per_minute.output),
         ("tokens_per_minute", tokens),
     ]
     .into_iter()

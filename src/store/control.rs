@@ -9,7 +9,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{LiveLimits, ProviderName, QueueControl, RunRow, UnixMillis};
+use crate::domain::{LiveLimits, PerDimension, ProviderName, QueueControl, RunRow, UnixMillis};
 
 const COLUMNS: &str =
     "paused, max_in_flight, requests_per_minute, input_tokens_per_minute, output_tokens_per_minute";
@@ -36,13 +36,9 @@ impl Store {
                 .optional()
                 .map_err(&failed)?;
             let control = change(known.unwrap_or_default());
-            let LiveLimits {
-                max_in_flight,
-                requests_per_minute,
-                input_tokens_per_minute,
-                output_tokens_per_minute,
-            } = control.limits;
+            let LiveLimits { max_in_flight, per_minute } = control.limits;
             let stored = |limit: Option<u64>| limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+            let PerDimension { requests, input, output } = per_minute.map(stored);
             transaction
                 .execute(
                     "INSERT OR REPLACE INTO run_control (run, provider, paused, max_in_flight,
@@ -53,9 +49,9 @@ impl Store {
                         provider.as_str(),
                         control.paused,
                         max_in_flight,
-                        stored(requests_per_minute),
-                        stored(input_tokens_per_minute),
-                        stored(output_tokens_per_minute),
+                        requests,
+                        input,
+                        output,
                         UnixMillis::now().0
                     ],
                 )
@@ -100,13 +96,8 @@ fn control(columns: &mut Columns<'_, '_>) -> rusqlite::Result<QueueControl> {
     let paused = columns.take()?;
     let max_in_flight = columns.take()?;
     let mut limit = || Ok::<_, rusqlite::Error>(columns.take::<Option<i64>>()?.map(i64::unsigned_abs));
-    let limits = LiveLimits {
-        max_in_flight,
-        requests_per_minute: limit()?,
-        input_tokens_per_minute: limit()?,
-        output_tokens_per_minute: limit()?,
-    };
-    Ok(QueueControl { paused, limits })
+    let per_minute = PerDimension { requests: limit()?, input: limit()?, output: limit()? };
+    Ok(QueueControl { paused, limits: LiveLimits { max_in_flight, per_minute } })
 }
 
 #[cfg(test)]

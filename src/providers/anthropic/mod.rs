@@ -152,7 +152,7 @@ fn system(question: &Question) -> Option<String> {
         .system
         .as_deref()
         .into_iter()
-        .chain(within.map(|message| message.content.as_str()))
+        .chain(within.map(|message| message.content.text()))
         .filter(|text| !text.is_empty())
         .collect();
     (!all.is_empty()).then(|| all.join("\n\n"))
@@ -274,7 +274,7 @@ mod tests {
     fn every_setting_goes_into_its_field_and_extra_wins() {
         let mut question = question();
         question.prompt.system = Some("Be brief.".into());
-        let message = |role, content: &str| Message { role, content: content.to_owned() };
+        let message = |role, content: &str| Message { role, content: content.into() };
         question.prompt.messages = vec![
             message(Role::System, "Answer in French."),
             message(Role::User, "one"),
@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn the_marker_stands_on_the_last_block_that_requests_share() {
         let mut question = question();
-        let message = |role, content: &str| Message { role, content: content.to_owned() };
+        let message = |role, content: &str| Message { role, content: content.into() };
         question.prompt.system = Some("Rules.".into());
         question.prompt.messages =
             vec![message(Role::User, "one"), message(Role::Assistant, "un"), message(Role::User, "two")];

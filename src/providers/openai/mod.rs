@@ -342,7 +342,7 @@ mod tests {
         let key = |system: Option<&str>, message: &str| {
             let mut question = question();
             question.prompt.system = system.map(Into::into);
-            question.prompt.messages[0].content = message.to_owned();
+            question.prompt.messages[0].content = message.into();
             let cache = PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes };
             question.parameters = Arc::new(Parameters { cache: Some(cache), ..Parameters::default() });
             prompt_cache_key(&question)

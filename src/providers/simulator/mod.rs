@@ -183,7 +183,7 @@ impl Simulator {
         let Prompt { system, messages } = &question.prompt;
         let system = system.as_deref().unwrap_or_default();
         let prefix_chars = system.chars().count();
-        let own_chars: usize = messages.iter().map(|message| message.content.chars().count()).sum();
+        let own_chars: usize = messages.iter().map(|message| message.content.text().chars().count()).sum();
         let tokens = &settings.tokens;
         let input = tokens.input.unwrap_or_else(|| tokens.of_chars(prefix_chars + own_chars));
         let prefix = Breakpoint {
@@ -255,7 +255,10 @@ mod tests {
         let content = case.input.last_user_message().to_owned();
         Question {
             model: ModelId::from("model-a"),
-            prompt: Prompt { system: None, messages: vec![Message { role: Role::User, content }] },
+            prompt: Prompt {
+                system: None,
+                messages: vec![Message { role: Role::User, content: content.into() }],
+            },
             parameters: Arc::new(Parameters::default()),
             asked: Asked { by: TargetName::from("a"), case: Arc::new(case), repeat: Repeat(repeat) },
             seed: 99,

@@ -12,7 +12,7 @@ const TOKENS_PER_MESSAGE: u64 = 4;
 /// About how many input tokens `prompt` has; never 0.
 pub fn estimate_input_tokens(prompt: &Prompt) -> u64 {
     let system = prompt.system.as_deref().map(|text| (Role::System, text));
-    let turns = prompt.messages.iter().map(|message| (message.role, message.content.as_str()));
+    let turns = prompt.messages.iter().map(|message| (message.role, message.content.text()));
     let messages: u64 =
         system.into_iter().chain(turns).map(|(_, text)| TOKENS_PER_MESSAGE + tokens_of(text)).sum();
     messages.max(1)
@@ -97,7 +97,7 @@ mod tests {
     use crate::domain::Message;
 
     fn prompt(system: Option<&str>, turns: &[&str]) -> Prompt {
-        let turn = |content: &&str| Message { role: Role::User, content: (*content).to_owned() };
+        let turn = |content: &&str| Message { role: Role::User, content: (*content).into() };
         Prompt { system: system.map(Into::into), messages: turns.iter().map(turn).collect() }
     }
 

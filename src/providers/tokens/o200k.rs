@@ -22,7 +22,8 @@ pub(super) fn of_system(text: &str) -> u64 {
 
 /// The tokens of all messages after the instructions, with what stands around them.
 pub(super) fn of_turns(prompt: &Prompt) -> u64 {
-    let turns: u64 = prompt.messages.iter().map(|message| of_text(&message.content) + CHAT_PER_MESSAGE).sum();
+    let turns: u64 =
+        prompt.messages.iter().map(|message| of_text(message.content.text()) + CHAT_PER_MESSAGE).sum();
     turns + CHAT_PER_MESSAGE
 }
 
@@ -43,7 +44,7 @@ mod tests {
     #[test]
     fn openai_prompts_are_counted_by_their_own_tokenizer() {
         assert_eq!(of_text("hello world"), 2);
-        let message = Message { role: Role::User, content: "hello world".to_owned() };
+        let message = Message { role: Role::User, content: "hello world".into() };
         let prompt = Prompt { system: Some("hello world".into()), messages: vec![message] };
         assert_eq!(of_prompt(&prompt), 2 + 3 + 2 + 3 + 3);
     }

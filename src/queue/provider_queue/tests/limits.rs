@@ -108,7 +108,7 @@ async fn what_headers_tell_is_kept_to_and_what_remains_is_not_a_share() {
     stage.run(111, Demand::default()).await;
     // One before anything is told and eight more of the burst of nine, then 102 at ten a second.
     assert!((10.19..10.25).contains(&begin.elapsed().as_secs_f64()), "{:?}", begin.elapsed());
-    assert_eq!(stage.queue.learnt().requests, Some(600));
+    assert_eq!(stage.queue.learnt().per_minute.requests, Some(600));
 }
 
 fn requests_a_minute(limit: u64, remaining: u64) -> LimitReport {

@@ -1,6 +1,6 @@
 //! Limits, pauses and shares that change while the queue works.
 
-use crate::domain::{LiveLimits, QueueControl};
+use crate::domain::{LiveLimits, PerDimension, QueueControl};
 
 use super::*;
 
@@ -50,7 +50,10 @@ async fn other_requests_a_minute_hold_from_then_on() {
     let handles: Vec<_> = (0..500).map(|case| stage.hand_over(0, case, Demand::default())).collect();
     sleep(ms(10_500)).await;
     assert_eq!(stage.sent().len(), 11);
-    let limits = LiveLimits { requests_per_minute: Some(600), ..LiveLimits::default() };
+    let limits = LiveLimits {
+        per_minute: PerDimension { requests: Some(600), ..PerDimension::default() },
+        ..LiveLimits::default()
+    };
     stage.queue.set_limits(&limits);
     sleep(ms(10_000)).await;
     let sent = stage.sent().len();
