@@ -13,6 +13,7 @@ pub mod estimate;
 pub mod config;
 pub mod queue;
 pub mod providers;
+pub mod spend;
 pub mod grading;
 pub mod golden;
 pub mod stats;

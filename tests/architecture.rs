@@ -7,7 +7,7 @@ use std::{
 };
 
 /// The floors from the top down: each may import every floor after it and none before.
-const FLOORS: [&str; 16] = [
+const FLOORS: [&str; 17] = [
     "cli",
     "report",
     "runner",
@@ -19,6 +19,7 @@ const FLOORS: [&str; 16] = [
     "config",
     "queue",
     "providers",
+    "spend",
     "grading",
     "golden",
     "stats",

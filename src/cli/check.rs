@@ -55,7 +55,7 @@ fn summary(ready: &Ready) -> String {
         count(examples as u64),
     );
     for (position, target) in experiment.targets.iter().enumerate() {
-        let price = match &target.price {
+        let price = match target.prices.standard() {
             Some(price) => {
                 let million = |cost: Cost| cost.times(1_000_000).map(dollars).unwrap_or_default();
                 format!(

@@ -138,6 +138,8 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
     tokio::spawn(runner::follow_controls(controls, prepared.run, weak.collect()));
     let reuses = prepared.experiment.targets.iter().any(|target| target.settings.reuse);
     let earlier = reuses.then(|| Store::open_read_only(store.path())).transpose()?;
+    let rows = store.prices(prepared.run)?;
+    let prices = prepared.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
     let writer = StoreWriter::start(store, prepared.claim, Some(committed))?;
     let parts = RunParts {
         run: prepared.run,
@@ -145,6 +147,7 @@ async fn ask(prepared: Prepared, store: Store, screen: &Screen) -> Result<RunSum
         plan: prepared.plan,
         queues,
         early_stop,
+        prices,
         spent: prepared.spent,
         earlier,
         failed: prepared.failed,

@@ -46,7 +46,7 @@ pub fn bounds_by_prompt(question: &Question) -> Bounds {
 /// A token has at least one byte.
 fn most_input(prompt: &Prompt) -> u64 {
     let system = prompt.system.as_ref().map_or(0, |text| text.len() as u64);
-    let turns = prompt.messages.iter().map(|message| message.content.len() as u64 + PER_MESSAGE);
+    let turns = prompt.messages.iter().map(|message| message.content.text().len() as u64 + PER_MESSAGE);
     system + turns.sum::<u64>()
 }
 

@@ -47,7 +47,7 @@ impl CacheCard {
         target: TargetPos,
         model: &str,
     ) -> Result<Option<Self>, StoreError> {
-        let mut prices = store.prices(run)?;
+        let mut prices: Vec<Price> = store.prices(run)?.into_iter().map(|(_, price)| price).collect();
         prices.retain(|price| price.model.as_str() == model);
         let mut caching = Caching::default();
         store.for_each_measured::<StoreError>(run, target, |trial| {
@@ -105,13 +105,14 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
-    use crate::domain::{CasePos, Outcome, Rates, Repeat};
+    use crate::domain::{CasePos, Outcome, Rates, Repeat, Tariff};
 
     fn price() -> Price {
         let per_token = |picodollars| Cost::from_picodollars(picodollars);
         Price {
             model: "m".into(),
             effective_from: Date::constant(2026, 1, 1),
+            tariff: Tariff::Standard,
             source: "test".into(),
             rates: Rates {
                 input: per_token(3_000_000),

@@ -1,10 +1,11 @@
-//! From what a queue settled to what is recorded: the one place where tokens become money.
+//! From what a queue settled to what is recorded.
 
 use crate::{
     domain::{
-        AnswerSource, Attempt, AttemptEnd, Cost, Metered, Outcome, Price, Settled, TrialKey, TrialRecord,
-        UnixMillis, UsageFlag,
+        AnswerSource, Attempt, AttemptEnd, Cost, ErrorClass, Failure, FailureKind, Metered, Outcome, Settled,
+        Tariff, TrialKey, TrialRecord, UnixMillis,
     },
+    spend::Prices,
     store::Reusable,
 };
 
@@ -13,19 +14,23 @@ pub(super) fn priced(
     key: TrialKey,
     first_attempt: u32,
     settled: Settled,
-    price: Option<&Price>,
+    prices: &Prices,
 ) -> (TrialRecord, Vec<Attempt>) {
     let mut attempts = settled.attempts;
-    price_attempts(&mut attempts, price);
+    prices.put_on(&mut attempts);
     let made = u32::try_from(attempts.len()).expect("attempts are bounded by the retry policy");
     let answered = attempts.iter().find(|attempt| attempt.end == AttemptEnd::Answered);
     let cost = answered.and_then(|attempt| attempt.cost);
+    let price = answered.and_then(|attempt| attempt.price);
+    let tariff = answered.map(|attempt| attempt.tariff).unwrap_or_default();
     let reply = settled.reply;
     let record = TrialRecord {
         key,
         outcome: settled.outcome,
         failure: settled.failure,
         cost,
+        price,
+        tariff,
         latency_ms: settled.latency_ms,
         first_token_ms: settled.first_token_ms,
         queue_wait_ms: settled.queue_wait_ms,
@@ -53,6 +58,8 @@ pub(super) fn reused(key: TrialKey, first_attempt: u32, reused: &Reusable) -> Tr
     TrialRecord {
         key,
         cost: Some(Cost::ZERO),
+        price: None,
+        tariff: Tariff::Standard,
         latency_ms: None,
         first_token_ms: None,
         queue_wait_ms: 0.0,
@@ -75,6 +82,8 @@ pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
         stop_reason: None,
         metered: Metered::default(),
         cost: None,
+        price: None,
+        tariff: Tariff::Standard,
         latency_ms: None,
         first_token_ms: None,
         queue_wait_ms: 0.0,
@@ -91,25 +100,22 @@ pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
     }
 }
 
-/// Puts the price on attempts.
-pub(super) fn price_attempts(attempts: &mut [Attempt], price: Option<&Price>) {
-    for attempt in attempts {
-        // An application knows best what it spent.
-        attempt.cost = attempt.cost.or_else(|| attempt_cost(attempt, price));
+/// The attempt of a trial that did not listen when all was to stop: it may have been billed, and stays
+/// beneath its trial whatever becomes of that.
+pub(super) fn given_up(started_at: UnixMillis) -> Attempt {
+    let failure = Failure::new(ErrorClass::Retry, FailureKind::Cancelled, "stopped on its way");
+    Attempt {
+        number: 1,
+        started_at,
+        duration_ms: (UnixMillis::now().0 - started_at.0).max(0) as f64,
+        backoff_ms: 0.0,
+        end: AttemptEnd::Failed(Failure { may_be_billed: true, ..failure }),
+        status: None,
+        request_id: None,
+        metered: Metered::default(),
+        cost: None,
+        price: None,
+        tariff: Tariff::Standard,
+        stderr: None,
     }
-}
-
-/// What one attempt cost: its usage at the price; nothing where nothing can have been billed;
-/// otherwise unknown.
-fn attempt_cost(attempt: &Attempt, price: Option<&Price>) -> Option<Cost> {
-    match (&attempt.end, &attempt.metered.usage) {
-        (AttemptEnd::Failed(failure), None) if !failure.may_be_billed => Some(Cost::ZERO),
-        (_, Some(usage)) if attempt.metered.flag != Some(UsageFlag::Incomplete) => price?.cost(usage),
-        _ => None,
-    }
-}
-
-/// What attempts count against a budget: one whose cost is not known counts at its worst.
-pub(super) fn spent_on(attempts: &[Attempt], worst: Cost) -> Cost {
-    attempts.iter().map(|attempt| attempt.cost.unwrap_or(worst)).sum()
 }
