@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use caseload::{
     config::{self, Experiment, Overrides},
-    domain::{CasePos, Repeat, RunRow, Settlement, TargetPos, TrialKey},
+    domain::{CasePos, Repeat, RunRow, Settlement, TargetPos, Tariff, TrialKey},
     estimate::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
