@@ -119,3 +119,80 @@ pub(super) fn given_up(started_at: UnixMillis) -> Attempt {
         stderr: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{CasePos, Repeat, Reply, RunRow, TargetPos, Usage},
+        store::StoredTrial,
+    };
+
+    fn key() -> TrialKey {
+        TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(2), repeat: Repeat(3) }
+    }
+
+    fn attempt(number: u32, end: AttemptEnd, cost: Option<Cost>) -> Attempt {
+        Attempt { number, end, cost, ..given_up(UnixMillis(5)) }
+    }
+
+    fn settled(outcome: Outcome, reply: Option<Reply>, attempts: Vec<Attempt>) -> Settled {
+        Settled {
+            outcome,
+            failure: None,
+            reply,
+            attempts,
+            latency_ms: Some(12.5),
+            first_token_ms: None,
+            queue_wait_ms: 1.0,
+            backoff_wait_ms: 2.0,
+            started_at: UnixMillis(5),
+            finished_at: UnixMillis(20),
+        }
+    }
+
+    /// Five attempts of earlier sessions, then one that failed and one that was answered.
+    #[test]
+    fn a_trial_costs_what_its_answered_attempt_cost_and_counts_all_attempts() {
+        let failed = attempt(6, given_up(UnixMillis(5)).end, None);
+        let own = Some(Cost::from_picodollars(7));
+        let answered = attempt(7, AttemptEnd::Answered, own);
+        let reply = Reply::answered("yes");
+        let ended = settled(Outcome::Answered, Some(reply), vec![failed, answered]);
+        let (record, attempts) = priced(key(), 6, ended, &Prices::default());
+        assert_eq!((record.key, record.outcome, record.answer.as_str()), (key(), Outcome::Answered, "yes"));
+        assert_eq!((record.cost, record.attempts, record.latency_ms), (own, 7, Some(12.5)));
+        assert_eq!(attempts.iter().map(|attempt| attempt.cost).collect::<Vec<_>>(), [None, own]);
+    }
+
+    #[test]
+    fn what_was_given_up_may_be_billed_and_its_cost_is_not_known() {
+        let given_up = given_up(UnixMillis(5));
+        let AttemptEnd::Failed(failure) = &given_up.end else { panic!("it has no answer") };
+        assert_eq!((failure.kind, failure.may_be_billed), (FailureKind::Cancelled, true));
+        let mut attempts = [given_up];
+        Prices::default().put_on(&mut attempts);
+        assert_eq!(attempts[0].cost, None);
+        let record = cancelled(key(), UnixMillis(5));
+        assert_eq!((record.outcome, record.cost, record.attempts), (Outcome::Cancelled, None, 1));
+    }
+
+    #[test]
+    fn an_earlier_answer_costs_nothing_and_takes_no_time() {
+        let usage = Usage { input_uncached: 10, output: 2, ..Usage::default() };
+        let earlier = TrialRecord {
+            key: TrialKey { run: RunRow(9), ..key() },
+            outcome: Outcome::Answered,
+            answer: "yes".to_owned(),
+            metered: Metered::from(usage),
+            cost: Some(Cost::from_picodollars(7)),
+            latency_ms: Some(12.5),
+            ..cancelled(key(), UnixMillis(5))
+        };
+        let reusable = Reusable { trial: StoredTrial { record: earlier, verdict: None, answer_kept: true } };
+        let record = reused(key(), 4, &reusable);
+        assert_eq!((record.key, record.answer.as_str(), record.source), (key(), "yes", AnswerSource::Cache));
+        assert_eq!((record.cost, record.latency_ms, record.attempts), (Some(Cost::ZERO), None, 3));
+        assert_eq!(record.metered.usage, Some(usage));
+    }
+}

@@ -106,3 +106,115 @@ impl Share {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::Date;
+
+    use super::*;
+    use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UnixMillis};
+
+    fn row(tariff: Tariff, input: i64) -> Price {
+        Price {
+            model: "m".into(),
+            effective_from: Date::constant(2026, 1, 1),
+            tariff,
+            source: "test".to_owned(),
+            rates: Rates {
+                input: Cost::from_picodollars(input),
+                output: Cost::from_picodollars(10 * input),
+                cache_read: None,
+                cache_write_5m: Some(Cost::from_picodollars(2 * input)),
+                cache_write_30m: None,
+                cache_write_1h: None,
+            },
+            tiers: vec![],
+            batch_half: true,
+        }
+    }
+
+    fn usage(input_uncached: u64, output: u64) -> Usage {
+        Usage { input_uncached, output, ..Usage::default() }
+    }
+
+    fn picodollars(priced: Option<(PricePos, Cost)>) -> Option<(u16, i64)> {
+        priced.map(|(position, cost)| (position.0, cost.picodollars()))
+    }
+
+    #[test]
+    fn each_tariff_is_priced_by_its_own_row_and_batch_by_half_of_the_standard_one() {
+        let mut prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let spent = usage(100, 1);
+        for (tariff, cost) in [
+            (Tariff::Standard, Some((0, 330))),
+            (Tariff::Batch, Some((0, 165))),
+            (Tariff::Flex, None),
+            (Tariff::Priority, None),
+        ] {
+            assert_eq!(picodollars(prices.of(&spent, tariff)), cost, "{tariff:?}");
+        }
+        prices.rows.push((PricePos(1), row(Tariff::Batch, 1)));
+        assert_eq!(picodollars(prices.of(&spent, Tariff::Batch)), Some((1, 110)));
+        assert_eq!(Prices::default().of(&spent, Tariff::Standard), None);
+    }
+
+    #[test]
+    fn the_worst_case_is_known_only_within_bounds() {
+        let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let bounds = Bounds { input: Some(100), output: Some(10), said_output: None };
+        // All of the prompt written to the cache.
+        assert_eq!(prices.worst(bounds, Tariff::Standard), Some(Cost::from_picodollars(900)));
+        assert_eq!(prices.worst(Bounds { output: None, ..bounds }, Tariff::Standard), None);
+        assert_eq!(prices.worst(Bounds { input: None, ..bounds }, Tariff::Standard), None);
+    }
+
+    #[test]
+    fn rows_take_the_positions_that_they_have_in_the_store() {
+        let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let other = Price { model: "other".into(), ..row(Tariff::Standard, 3) };
+        let stored = [(PricePos(0), other), (PricePos(4), row(Tariff::Standard, 3))];
+        assert_eq!(picodollars(prices.numbered(&stored).of(&usage(1, 0), Tariff::Standard)), Some((4, 3)));
+    }
+
+    #[test]
+    fn attempts_bear_what_they_cost_and_by_which_row() {
+        let failed = |may_be_billed| {
+            let failure = Failure::new(ErrorClass::Retry, FailureKind::Timeout, "late");
+            AttemptEnd::Failed(Failure { may_be_billed, ..failure })
+        };
+        let attempt = |end, metered: Metered, cost| Attempt {
+            number: 1,
+            started_at: UnixMillis(0),
+            duration_ms: 1.0,
+            backoff_ms: 0.0,
+            end,
+            status: None,
+            request_id: None,
+            metered,
+            cost,
+            price: None,
+            tariff: Tariff::Standard,
+            stderr: None,
+        };
+        let known = Metered::from(usage(100, 1));
+        let cut = Metered { flag: Some(UsageFlag::Incomplete), ..known.clone() };
+        let own = Cost::from_picodollars(7);
+        let mut attempts = [
+            attempt(AttemptEnd::Answered, known.clone(), None),
+            attempt(AttemptEnd::Answered, known.clone(), Some(own)),
+            attempt(AttemptEnd::Answered, cut, None),
+            attempt(AttemptEnd::Answered, Metered::default(), None),
+            attempt(failed(true), Metered::default(), None),
+            attempt(failed(false), Metered::default(), None),
+            attempt(failed(false), known, None),
+        ];
+        Prices::of_model(Some(row(Tariff::Standard, 3))).put_on(&mut attempts);
+        let told = attempts
+            .map(|attempt| (attempt.price.map(|position| position.0), attempt.cost.map(Cost::picodollars)));
+        let by_row = (Some(0), Some(330));
+        assert_eq!(
+            told,
+            [by_row, (None, Some(7)), (None, None), (None, None), (None, None), (None, Some(0)), by_row]
+        );
+    }
+}
