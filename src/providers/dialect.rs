@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Rejection,
-    token_counter::Counting,
     tokens::Tokenizer,
     wire::{
         HttpResponse,
@@ -49,6 +48,15 @@ impl Facts {
         let address = self.base_url.split_once("://").map_or(self.base_url, |(_, address)| address);
         address.find('/').map_or("", |at| &address[at..])
     }
+}
+
+/// How a provider counts: pure, as a dialect is.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting {
+    /// The request as it is sent.
+    pub wire: fn(&DialectSettings<'_>, &Question) -> Wire,
+    /// Reads the count.
+    pub read: fn(&HttpResponse) -> Result<u64, Rejection>,
 }
 
 /// What an account sets for its dialect.

@@ -16,7 +16,12 @@ use super::{
 use crate::domain::Parameters;
 
 /// The providers of models: the one list of dialects.
-static MODELS: [&Facts; 2] = [&anthropic::FACTS, &openai::FACTS];
+static MODELS: &[&Facts] = &[
+    &anthropic::FACTS,
+    &openai::FACTS,
+    #[cfg(test)]
+    &super::toy::FACTS,
+];
 
 /// How a provider is spoken to.
 #[derive(Clone, Copy)]
@@ -37,7 +42,7 @@ impl Kind {
     const OTHERS: [Self; 4] = [Self::Replay, Self::Simulator, Self::Exec, Self::Http];
 
     fn all() -> impl Iterator<Item = Self> {
-        MODELS.into_iter().map(Self::Model).chain(Self::OTHERS)
+        MODELS.iter().copied().map(Self::Model).chain(Self::OTHERS)
     }
 
     /// The kind of that name: what `provider = "anthropic"` means without a section of its own.
@@ -199,8 +204,8 @@ mod tests {
     #[test]
     fn an_unknown_kind_is_told_with_all_that_are_known() {
         let error = serde_json::from_str::<Kind>("\"antropic\"").unwrap_err().to_string();
-        let known = "expected one of `anthropic`, `openai`, `replay`, `simulator`, `exec`, `http`";
-        assert!(error.starts_with("unknown variant `antropic`, ") && error.contains(known), "{error}");
+        assert!(error.starts_with("unknown variant `antropic`, expected one of `anthropic`, `openai`, "));
+        assert!(error.contains("`replay`, `simulator`, `exec`, `http`"), "{error}");
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub mod simulator;
 pub(crate) mod test_question;
 mod token_counter;
 pub mod tokens;
+#[cfg(test)]
+mod toy;
 mod usage_object;
 pub mod wire;
 

@@ -4,19 +4,10 @@ use secrecy::SecretString;
 
 use super::{
     Rejection,
-    dialect::{DialectSettings, Facts},
-    wire::{HttpError, HttpResponse, HttpSettings, transport::Transport},
+    dialect::{Counting, DialectSettings, Facts},
+    wire::{HttpError, HttpSettings, transport::Transport},
 };
-use crate::domain::{Question, Wire};
-
-/// How a provider counts: pure, as a dialect is.
-#[derive(Clone, Copy, Debug)]
-pub struct Counting {
-    /// The request as it is sent.
-    pub wire: fn(&DialectSettings<'_>, &Question) -> Wire,
-    /// Reads the count.
-    pub read: fn(&HttpResponse) -> Result<u64, Rejection>,
-}
+use crate::domain::Question;
 
 /// The counting endpoint of one account.
 #[derive(Debug)]

@@ -7,6 +7,8 @@ mod grading;
 mod plan;
 mod record;
 mod steering;
+#[cfg(test)]
+mod toy_tests;
 mod warm_up;
 
 pub use self::{

@@ -123,9 +123,9 @@ impl Store {
                     WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
                     UNION ALL
                     SELECT target, case_position FROM trial t WHERE run = ?1 AND outcome = 'cancelled'
-                        AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = t.run AND a.target = t.target
-                            AND a.case_position = t.case_position AND a.repeat = t.repeat
-                            AND a.kind = 'cancelled'))
+                    AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = t.run AND a.target = t.target
+                        AND a.case_position = t.case_position AND a.repeat = t.repeat
+                        AND a.kind = 'cancelled'))
                  GROUP BY target, case_position",
             )
             .and_then(|mut statement| {

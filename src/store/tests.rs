@@ -120,6 +120,26 @@ fn a_failed_trial_asked_again_is_replaced_and_its_attempts_stay() {
     assert_eq!(file.number("SELECT count(*) FROM answer"), 1);
 }
 
+/// A trial that was stopped on its way counts once, whether or not it left an attempt (version 0.1 did not).
+#[test]
+fn a_cancelled_trial_counts_as_one_attempt_of_unknown_cost() {
+    let (file, writer) = File::with(2, 1);
+    let cancelled = |key| TrialRecord { outcome: Outcome::Cancelled, cost: None, ..answered(key, "") };
+    let on_its_way = AttemptEnd::Failed(Failure {
+        may_be_billed: true,
+        ..Failure::new(ErrorClass::Retry, FailureKind::Cancelled, "stopped on its way")
+    });
+    let with_attempt = key(file.run, 0, 0, 1);
+    writer.blocking_send(write_attempt(with_attempt, 1, on_its_way)).unwrap();
+    for key in [with_attempt, key(file.run, 0, 1, 1)] {
+        writer.blocking_send(trial(cancelled(key))).unwrap();
+    }
+    writer.finish().unwrap();
+    let unpriced = file.read().unpriced_attempts(file.run).unwrap();
+    let counts: Vec<(u32, u64)> = unpriced.iter().map(|(_, case, count)| (case.0, *count)).collect();
+    assert_eq!(counts, [(0, 1), (1, 1)]);
+}
+
 #[test]
 fn a_resume_sees_what_is_done_failed_pending_and_ungraded() {
     let (file, writer) = File::with(4, 1);

@@ -4,10 +4,17 @@
 
 use serde_json::Value;
 
-use super::{body, posted_with_version, read_reply, version_prefix};
+use super::{
+    body::{body, posted_with_version, version_prefix},
+    reply::read_reply,
+};
 use crate::{
     domain::{Question, Wire},
-    providers::{Rejection, dialect::DialectSettings, token_counter::Counting, wire::HttpResponse},
+    providers::{
+        Rejection,
+        dialect::{Counting, DialectSettings},
+        wire::HttpResponse,
+    },
 };
 
 /// How Anthropic counts.

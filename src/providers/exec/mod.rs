@@ -4,6 +4,7 @@
 //! `once`, long-lived ones in `worker`. No program is a child of the runner: a [`supervisor`]
 //! between them sees to it that nothing is left behind, however the runner ends.
 
+mod failure;
 mod launch;
 mod once;
 mod output;
@@ -28,7 +29,7 @@ use super::{
     Provider, Rejection,
     provider::{handed_over, question_of},
 };
-use crate::domain::{Begun, Bounds, ErrorClass, Failure, FailureKind, Outgoing, Question, Reply};
+use crate::domain::{Begun, Bounds, Outgoing, Question, Reply};
 
 /// A program that answers.
 #[derive(Debug)]
@@ -111,15 +112,4 @@ impl Exec {
         };
         worker.ask(id, line).await
     }
-}
-
-/// A failure of the program's own. It may have spent money before it failed.
-fn failed(
-    class: ErrorClass,
-    kind: FailureKind,
-    message: impl Into<String>,
-    stderr: Option<String>,
-) -> Rejection {
-    let failure = Failure { may_be_billed: true, ..Failure::new(class, kind, message) };
-    Rejection { stderr, ..Rejection::from(failure) }
 }
