@@ -1,25 +1,28 @@
-//! The floors of the house: who may import whom.
+//! The floors and rooms of the house: who may import whom, and who may print.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+mod imports;
+mod tokens;
+
+use std::path::Path;
+
+use self::imports::{House, Source};
 
 /// The floors from the top down: each may import every floor after it and none before.
-const FLOORS: [&str; 17] = [
+const FLOORS: [&str; 19] = [
     "cli",
+    "view",
     "report",
+    "app",
     "runner",
     "mock",
-    "batch",
     "compare",
     "estimate",
-    "judge",
     "config",
+    "judge",
     "evidence",
     "queue",
     "providers",
+    "spend",
     "grading",
     "golden",
     "stats",
@@ -29,24 +32,33 @@ const FLOORS: [&str; 17] = [
 
 #[test]
 fn every_import_goes_down_the_house() {
-    let crossings: Vec<String> = sources()
-        .iter()
-        .flat_map(|file| {
-            let own = floor_of(file);
-            let text = fs::read_to_string(file).expect("a source file can be read");
-            imported_floors(&text)
-                .into_iter()
-                .filter(move |&imported| imported != own && !is_below(imported, own))
-                .map(|imported| format!("{} (floor {own}) imports {imported}", file.display()))
-                .collect::<Vec<_>>()
-        })
+    let house = House::read();
+    let crossings: Vec<String> = house
+        .uses()
+        .into_iter()
+        .filter(|(from, to)| floor_of(from) != floor_of(to) && !may_import(floor_of(from), floor_of(to)))
+        .map(|(from, to)| format!("src/{} uses src/{}", from.display(), to.display()))
         .collect();
     assert!(crossings.is_empty(), "imports that go up the house:\n{}", crossings.join("\n"));
 }
 
 #[test]
+fn only_the_command_line_prints() {
+    let prints = |source: &&Source| {
+        let macros = source.words.windows(2).any(|two| {
+            two[1] == "!" && matches!(two[0].as_str(), "print" | "println" | "eprint" | "eprintln" | "dbg")
+        });
+        macros || source.words.iter().any(|word| word == "print_stdout" || word == "print_stderr")
+    };
+    let house = House::read();
+    let printing = house.files().filter(|source| floor_of(&source.path) != "cli").filter(prints);
+    let printing: Vec<_> = printing.map(|source| source.path.display().to_string()).collect();
+    assert!(printing.is_empty(), "files outside `cli` that print: {}", printing.join(", "));
+}
+
+#[test]
 fn lib_rs_names_every_floor_in_order() {
-    let text = fs::read_to_string("src/lib.rs").expect("src/lib.rs can be read");
+    let text = std::fs::read_to_string("src/lib.rs").expect("src/lib.rs can be read");
     let named: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
     let present: Vec<&str> =
@@ -57,31 +69,20 @@ fn lib_rs_names_every_floor_in_order() {
 /// What follows from a provider's kind stands in `providers`: a new one changes no other floor.
 #[test]
 fn only_providers_ask_which_kind_a_provider_is() {
-    let asked: Vec<String> = sources()
-        .iter()
-        .filter(|file| floor_of(file) != "providers")
-        .flat_map(|file| {
-            let text = fs::read_to_string(file).expect("a source file can be read");
-            let lines = text.lines().enumerate().filter(|(_, line)| names_a_kind(line));
-            lines
-                .map(|(at, line)| format!("{}:{}: {}", file.display(), at + 1, line.trim()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    assert!(asked.is_empty(), "kinds of providers named outside `providers`:\n{}", asked.join("\n"));
+    let kinds = ["Model", "Replay", "Simulator", "Exec", "Http"];
+    let asks = |source: &&Source| {
+        let mut names = source.words.windows(3).filter(|three| three[0] == "Kind" && three[1] == "::");
+        names.any(|three| kinds.contains(&three[2].as_str()))
+    };
+    let house = House::read();
+    let asking = house.files().filter(|source| floor_of(&source.path) != "providers").filter(asks);
+    let asking: Vec<_> = asking.map(|source| source.path.display().to_string()).collect();
+    assert!(asking.is_empty(), "files outside `providers` that name a kind: {}", asking.join(", "));
 }
 
-/// Whether a line names a variant of `providers::Kind`.
-fn names_a_kind(line: &str) -> bool {
-    ["Model", "Replay", "Simulator", "Exec", "Http"].iter().any(|variant| {
-        let name = format!("Kind::{variant}");
-        line.match_indices(&name).any(|(at, _)| !line[..at].ends_with(char::is_alphanumeric))
-    })
-}
-
-/// `stats` and `domain` stand on the ground: `stats` knows nothing of the project at all.
-fn is_below(imported: &str, own: &str) -> bool {
-    own != "stats" && position(imported) > position(own)
+/// `stats` knows nothing of the project at all.
+fn may_import(own: &str, imported: &str) -> bool {
+    own != "stats" && position(own) < position(imported)
 }
 
 fn position(floor: &str) -> usize {
@@ -91,72 +92,8 @@ fn position(floor: &str) -> usize {
         .unwrap_or_else(|| panic!("`{floor}` is not a floor of the house"))
 }
 
-fn floor_of(file: &Path) -> &'static str {
-    let name = file.components().nth(1).expect("a path below src").as_os_str();
-    let name = name.to_str().expect("a floor's name is text");
-    FLOORS[position(name.trim_end_matches(".rs"))]
-}
-
-/// The floors that a file names after `crate::`, or after `super::` at a floor's own top.
-fn imported_floors(text: &str) -> BTreeSet<&'static str> {
-    let code =
-        text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n");
-    let mut floors = BTreeSet::new();
-    for (start, marker) in code.match_indices("crate::") {
-        let rest = &code[start + marker.len()..];
-        let group = match rest.strip_prefix('{') {
-            Some(inside) => top_level_names(inside),
-            None => vec![leading_name(rest)],
-        };
-        floors.extend(FLOORS.iter().filter(|floor| group.contains(floor)));
-    }
-    floors
-}
-
-/// The first names of each member of `{a::b, c::{d, e}}`, given what follows the opening brace.
-fn top_level_names(inside: &str) -> Vec<&str> {
-    let mut names = vec![];
-    let mut depth = 0;
-    let mut start = 0;
-    for (at, character) in inside.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' if depth == 0 => {
-                names.push(leading_name(inside[start..at].trim_start()));
-                break;
-            }
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                names.push(leading_name(inside[start..at].trim_start()));
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    names
-}
-
-fn leading_name(text: &str) -> &str {
-    let end =
-        text.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(text.len());
-    &text[..end]
-}
-
-/// Every `.rs` file in a floor's folder (`main.rs` and `lib.rs` are the door and the map).
-fn sources() -> Vec<PathBuf> {
-    let mut found = vec![];
-    let mut folders = vec![PathBuf::from("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder of src can be read") {
-            let path = entry.expect("an entry of src can be read").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs")
-                && path.components().count() > 2
-            {
-                found.push(path);
-            }
-        }
-    }
-    found
+/// The floor of a file; `lib.rs`, the map, is told by its own name.
+fn floor_of(file: &Path) -> &str {
+    let first = file.components().next().expect("a file has a name").as_os_str();
+    first.to_str().expect("a floor's name is text")
 }
