@@ -14,8 +14,8 @@ use std::{
 use caseload::{
     domain::{
         AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, CasePos, Cost, Examples, Fingerprint, Input,
-        Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos, TrialKey, TrialRecord, UnixMillis, Usage,
-        Verdict,
+        Metered, Outcome, PassIf, PricePos, Repeat, RunRow, Score, TargetPos, Tariff, TrialKey, TrialRecord,
+        UnixMillis, Usage, Verdict,
     },
     store::{CreatedRun, Detail, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };
@@ -93,6 +93,8 @@ fn triple(key: TrialKey) -> [Write; 3] {
         stop_reason: Some("end_turn".to_owned()),
         metered: metered.clone(),
         cost: Some(Cost::from_picodollars(3_210_000_000)),
+        price: Some(PricePos(0)),
+        tariff: Tariff::Standard,
         latency_ms: Some(812.417),
         first_token_ms: Some(301.25),
         queue_wait_ms: 3.5,
@@ -117,6 +119,8 @@ fn triple(key: TrialKey) -> [Write; 3] {
         request_id: record.request_id.clone(),
         metered,
         cost: record.cost,
+        price: record.price,
+        tariff: record.tariff,
         stderr: None,
     };
     let score = Score {

@@ -132,6 +132,8 @@ impl Session {
         tokio::spawn(runner::follow_controls(controls, self.run, weak.collect()));
         let reuses = self.experiment.targets.iter().any(|target| target.settings.reuse);
         let earlier = reuses.then(|| Store::open_to_read(self.store.path())).transpose()?;
+        let rows = self.store.prices(self.run)?;
+        let prices = self.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
         // A queue of so many in flight starts no more than that until answers are committed.
         let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
         let told = CommitListener { committed, room };
@@ -142,6 +144,7 @@ impl Session {
             plan: self.plan,
             queues,
             early_stop,
+            prices,
             spent: self.spent,
             earlier,
             failed: self.failed,

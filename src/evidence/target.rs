@@ -209,7 +209,7 @@ impl Evidence {
 fn prices(store: &Store, run: RunRow, target: TargetPos) -> Result<Vec<Price>, StoreError> {
     let targets = store.targets(run)?;
     let model = targets.get(target.index()).map(|target| &target.model);
-    let mut prices = store.prices(run)?;
+    let mut prices: Vec<Price> = store.prices(run)?.into_iter().map(|(_, price)| price).collect();
     prices.retain(|price| Some(&price.model) == model);
     Ok(prices)
 }

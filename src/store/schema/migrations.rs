@@ -4,15 +4,22 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{version_1, version_2, version_3, version_4, version_5, version_6};
+use super::{version_1, version_2, version_3, version_4, version_5, version_6, version_7};
 use crate::store::{
     error::{StoreError, failed_to},
     files,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 6] =
-    [version_1::SQL, version_2::SQL, version_3::SQL, version_4::SQL, version_5::SQL, version_6::SQL];
+const STEPS: [&str; 7] = [
+    version_1::SQL,
+    version_2::SQL,
+    version_3::SQL,
+    version_4::SQL,
+    version_5::SQL,
+    version_6::SQL,
+    version_7::SQL,
+];
 
 /// The version this build reads and writes.
 pub(in crate::store) const VERSION: usize = STEPS.len();

@@ -49,7 +49,7 @@ impl Waiting {
     /// Until when it may wait for others; `None`: not at all.
     fn until(&self) -> Option<Instant> {
         match &self.write {
-            Write::Trial(_) | Write::Attempt(_) | Write::Asked { .. } => Some(self.since + ANSWERS_WAIT),
+            Write::Trial(_) | Write::Attempt { .. } | Write::Asked { .. } => Some(self.since + ANSWERS_WAIT),
             Write::Scores { .. } | Write::Retrieval { .. } => Some(self.since + SCORES_WAIT),
             Write::Status { .. } | Write::Queues { .. } | Write::Flush(_) => None,
         }
