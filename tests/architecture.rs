@@ -1,5 +1,6 @@
 //! The floors and rooms of the house: who may import whom, and who may print.
 
+mod circles;
 mod imports;
 mod tokens;
 
@@ -40,6 +41,13 @@ fn every_import_goes_down_the_house() {
         .map(|(from, to)| format!("src/{} uses src/{}", from.display(), to.display()))
         .collect();
     assert!(crossings.is_empty(), "imports that go up the house:\n{}", crossings.join("\n"));
+}
+
+#[test]
+fn no_files_and_no_rooms_import_each_other_in_a_circle() {
+    let house = House::read();
+    let circles = circles::circles(&house.uses());
+    assert!(circles.is_empty(), "circles:\n{}", circles.join("\n"));
 }
 
 #[test]
