@@ -12,6 +12,7 @@ pub mod mock;
 pub mod compare;
 pub mod estimate;
 pub mod config;
+pub mod evidence;
 pub mod queue;
 pub mod providers;
 pub mod grading;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use super::AppError;
 use crate::{
-    compare::Side,
     config::{Experiment, StopGate, StopSettings},
-    domain::{CaseId, Fingerprint, Outcome, RunRow, TargetPos, Verdict},
+    domain::{CaseId, Fingerprint, RunRow, TargetPos},
+    evidence::{Evidence, measured},
     runner::{
         TrialPlan,
         early_stop::{Baseline, EarlyStop, Rule, shuffled_clusters},
@@ -30,18 +30,11 @@ pub(super) fn of(
     let baseline = baseline(store, run, experiment, stop)?;
     let mut machine = EarlyStop::new(&clusters, repeats, &targets, baseline, rule);
     for &target in &targets {
-        store.for_each_measured::<StoreError>(run, target, |trial| {
+        store.for_each_trial_row(run, target, |trial| {
             // What is asked again has not ended yet.
             if plan.is_done(target, trial.case, trial.repeat) {
-                let passed = match (trial.outcome, trial.verdict) {
-                    (Outcome::Failed | Outcome::Cancelled, _) => None,
-                    (_, Some(Verdict::Pass)) => Some(true),
-                    (_, Some(Verdict::Fail)) => Some(false),
-                    (_, Some(Verdict::Unscored) | None) => None,
-                };
-                machine.ended(target, trial.case, passed);
+                machine.ended(target, trial.case, measured(trial).ok());
             }
-            Ok(())
         })?;
     }
     Ok(Some(machine))
@@ -77,24 +70,27 @@ fn baseline(
     if past.id == run {
         return Err(AppError::usage("`stop.against` names the run itself; give an earlier run's whole name"));
     }
-    let detail = store.run_detail(past.id)?;
+    let targets = store.targets(past.id)?;
+    let mut cases = vec![];
+    store.for_each_case::<StoreError>(past.id, |case| {
+        cases.push(case);
+        Ok(())
+    })?;
     let mut means = HashMap::new();
     for (position, target) in (0..).map(TargetPos).zip(&experiment.targets) {
-        let same = detail.targets.iter().position(|then| then.name == target.name);
-        let Some(then) = same.or((detail.targets.len() == 1).then_some(0)) else {
+        let same = targets.iter().position(|then| then.name == target.name);
+        let Some(then) = same.or((targets.len() == 1).then_some(0)) else {
             return Err(AppError::hinted(
                 format!("run `{}` has no target `{}` to compare with", past.name, target.name),
                 "leave the target out, or name another run in `stop.against`",
             ));
         };
-        let side = Side::read(store, &detail, TargetPos::at(then))?;
-        let known: HashMap<(&CaseId, Fingerprint), f64> = side
-            .cases
+        let planned = cases.iter().map(|case| case.repeats);
+        let evidence = Evidence::read(store, past.id, TargetPos::at(then), planned)?;
+        let known: HashMap<(&CaseId, Fingerprint), f64> = cases
             .iter()
-            .filter(|case| case.count.measured > 0)
-            .map(|case| {
-                ((&case.id, case.fingerprint), f64::from(case.count.passes) / f64::from(case.count.measured))
-            })
+            .zip(&evidence.cases)
+            .filter_map(|(case, own)| Some(((&case.id, case.fingerprint), own.count.share()?)))
             .collect();
         let of_case = |planned: &crate::config::PlannedCase| {
             known.get(&(&planned.case.id, planned.case.fingerprint)).copied()

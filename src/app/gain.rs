@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::AppError;
 use crate::{
-    compare::Side,
     domain::TargetPos,
     estimate::{
         held::{self, HeldRun},
         repeats::{RepeatGain, repeat_gain},
     },
-    stats::{SampleTable, variance_components},
-    store::{RunDetail, Store},
+    evidence::Evidence,
+    stats::variance_components,
+    store::{RunCase, RunDetail, Store, StoreError},
 };
 
 /// What repeats would gain one target.
@@ -51,30 +51,31 @@ pub(super) fn gain_of(
 /// # Errors
 /// The store cannot be read.
 pub fn account(store: &Store, detail: &RunDetail) -> Result<Account, AppError> {
+    let run = detail.row.id;
     let held = held::held(store, &detail.row)?;
+    let mut cases = vec![];
+    store.for_each_case::<StoreError>(run, |case| {
+        cases.push(case);
+        Ok(())
+    })?;
     let mut gains = vec![];
-    for position in (0..detail.targets.len()).map(TargetPos::at) {
-        gains.extend(gain_of_side(&Side::read(store, detail, position)?));
+    for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
+        let evidence = Evidence::read(store, run, position, cases.iter().map(|case| case.repeats))?;
+        gains.extend(gain_of_target(target.name.as_str(), &evidence, &cases));
     }
     Ok(Account { held, gains })
 }
 
-fn gain_of_side(side: &Side) -> Option<Gain> {
-    let mut table = SampleTable::default();
-    let (mut repeats, mut undecided) = (0, vec![]);
-    for case in side.cases.iter().filter(|case| case.count.measured > 0) {
-        let (passes, fails) = (case.count.passes, case.count.measured - case.count.passes);
-        let scores = std::iter::repeat_n(1.0, passes as usize);
-        table.push_case(scores.chain(std::iter::repeat_n(0.0, fails as usize)));
-        repeats = repeats.max(case.count.measured);
-        if passes > 0 && fails > 0 {
-            undecided.push(case.id.to_string());
-        }
-    }
-    let components = table.as_samples().ok().and_then(|samples| variance_components(&samples).ok());
+fn gain_of_target(target: &str, evidence: &Evidence, cases: &[RunCase]) -> Option<Gain> {
+    let counts = evidence.counts();
+    let repeats = counts.iter().map(|count| count.measured).max().unwrap_or(0);
+    let undecided = cases.iter().zip(&counts).filter(|(_, count)| count.is_flaky());
+    let undecided = undecided.map(|(case, _)| case.id.to_string()).collect();
+    let scores = evidence.samples(cases);
+    let components = scores.samples().ok().and_then(|samples| variance_components(&samples).ok());
     let components = components.filter(|_| repeats > 1)?;
     let variances = (components.between.ok()?, components.within.ok()?);
-    gain_of(&side.target, variances, components.n as u64, repeats, undecided)
+    gain_of(target, variances, components.n as u64, repeats, undecided)
 }
 
 #[cfg(test)]

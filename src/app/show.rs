@@ -1,4 +1,4 @@
-//! A run looked into: what failed, and one case with all that was answered.
+//! A run looked into: its scorecard, what failed, and one case with all that was answered.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -7,13 +7,43 @@ use super::AppError;
 use crate::{
     domain::{
         AnswerSource, Attempt, AttemptEnd, CaseId, Cost, ErrorClass, Failure, FailureKind, Input, Outcome,
-        PassIf, Repeat, Retrieved, RunId, Score, TargetName, Usage, Verdict, nearest,
+        PassIf, Repeat, Retrieved, RunId, RunRow, Score, TargetName, Usage, Verdict, nearest,
     },
+    estimate::held::{self, HeldRun},
+    evidence::Scorecard,
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
 
 /// The version of both JSON shapes.
 const SCHEMA_VERSION: u32 = 1;
+
+/// A run's scorecard, and how its estimate fared.
+#[derive(Clone, Debug, Serialize)]
+pub struct ShownRun {
+    /// The scorecard.
+    #[serde(flatten)]
+    pub card: Scorecard,
+    /// What was estimated against what came; `None` where nothing was estimated.
+    pub estimated_against_real: Option<HeldRun>,
+}
+
+/// A run's scorecard.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn scorecard(store: &Store, run: RunRow) -> Result<Scorecard, AppError> {
+    Ok(Scorecard::read(store, &store.run_detail(run)?)?)
+}
+
+/// A run's scorecard with how its estimate fared.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn run(store: &Store, run: RunRow) -> Result<ShownRun, AppError> {
+    let detail = store.run_detail(run)?;
+    let card = Scorecard::read(store, &detail)?;
+    Ok(ShownRun { card, estimated_against_real: held::held(store, &detail.row)? })
+}
 
 /// The trials of a run that were wrong or not measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -250,6 +280,17 @@ fn unknown_case(store: &Store, detail: &RunDetail, id: &CaseId) -> Result<AppErr
 mod tests {
     use super::*;
     use crate::app::{find_run::find_run, testing::Stored};
+
+    #[test]
+    fn a_scorecard_tells_every_target_and_how_its_estimate_fared() {
+        let stored = Stored::new();
+        let store = stored.open();
+        let row = find_run(&store, "latest").unwrap().row.id;
+        assert_eq!(scorecard(&store, row).unwrap().targets.len(), 2);
+        let json = serde_json::to_value(run(&store, row).unwrap()).unwrap();
+        assert_eq!(json["run"]["id"], "test-1");
+        assert_eq!(json["estimated_against_real"]["targets"].as_array().unwrap().len(), 2);
+    }
 
     #[test]
     fn failures_tell_what_was_wrong_and_why() {

@@ -3,15 +3,13 @@
 use std::path::Path;
 
 use clap::Args;
-use serde_json::json;
 use tokio::sync::watch;
 
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
 use crate::{
-    app::{AppError, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates},
+    app::{AppError, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates, show},
     domain::{RunId, RunRow},
-    estimate::held,
-    report::{Scorecard, count, gates_text, scorecard_text},
+    report::{count, gates_text, scorecard_text},
 };
 
 /// What a session shows.
@@ -96,16 +94,12 @@ pub(super) fn worse(run: ExitStatus, gates: ExitStatus) -> ExitStatus {
 
 /// Prints a run's scorecard to stdout.
 pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<(), CliError> {
-    let detail = store.run_detail(run).map_err(AppError::from)?;
-    let card = Scorecard::read(store, &detail).map_err(AppError::from)?;
-    let text = if json {
-        let mut whole = serde_json::to_value(&card).expect("a scorecard is plain data");
-        whole["estimated_against_real"] = json!(held::held(store, &detail.row).map_err(AppError::from)?);
-        serde_json::to_string_pretty(&whole).expect("a scorecard is plain data")
+    if json {
+        output::json(&show::run(store, run)?)?;
     } else {
-        scorecard_text(&card)
-    };
-    Ok(output::data(&text)?)
+        output::data(&scorecard_text(&show::scorecard(store, run)?))?;
+    }
+    Ok(())
 }
 
 /// The first Ctrl-C (or SIGTERM) asks to finish what is in flight, the second to stop now.

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::error::CompareError;
 use crate::{
     config::comparable_target,
-    domain::{CaseId, Cost, Fingerprint, Outcome, PassIf, RunId, TargetPos, UnixMillis, Verdict},
+    domain::{CaseId, Cost, Fingerprint, PassIf, RunId, TargetPos, UnixMillis},
+    evidence::Evidence,
     store::{ListedRun, NewGrader, Returned, Store, StoreError},
 };
 
@@ -109,23 +110,7 @@ impl History {
             let found =
                 (0..).map(TargetPos).zip(&detail.targets).find(|(_, found)| found.name.as_str() == target);
             let Some((position, found)) = found else { continue };
-            let mut run = HistoryRun {
-                run: row.name.clone(),
-                created_at: row.created_at,
-                status: row.status.as_str(),
-                golden_fingerprint: row.golden_fingerprint,
-                graders: detail.graders.clone(),
-                provider: found.provider.to_string(),
-                model: found.model.to_string(),
-                settings: comparable_target(&found.config)
-                    .map_err(|source| CompareError::StoredSettings { run: row.name.to_string(), source })?,
-                returned: store.returned(row.id, position)?,
-                counts: vec![],
-                cost: Cost::ZERO,
-                priced: 0,
-                unpriced: 0,
-                latency_ms: vec![],
-            };
+            let mut counts = vec![];
             store.for_each_case::<StoreError>(row.id, |case| {
                 let next = history.cases.len();
                 let index = *known.entry((case.id.clone(), case.fingerprint)).or_insert(next);
@@ -137,27 +122,31 @@ impl History {
                         pass_if: case.pass_if,
                     });
                 }
-                run.counts.push(CaseCounts { case: index, planned: case.repeats, measured: 0, passes: 0 });
+                counts.push(CaseCounts { case: index, planned: case.repeats, measured: 0, passes: 0 });
                 Ok(())
             })?;
-            store.for_each_measured::<StoreError>(row.id, position, |trial| {
-                let counts = &mut run.counts[trial.case.index()];
-                counts.measured += u32::from(matches!(trial.verdict, Some(Verdict::Pass | Verdict::Fail)));
-                counts.passes += u32::from(trial.verdict == Some(Verdict::Pass));
-                if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {
-                    return Ok(());
-                }
-                match trial.cost {
-                    Some(cost) => {
-                        run.cost += cost;
-                        run.priced += 1;
-                    }
-                    None => run.unpriced += 1,
-                }
-                run.latency_ms.extend(trial.latency_ms);
-                Ok(())
-            })?;
-            history.runs.push(run);
+            let planned = counts.iter().map(|counts| counts.planned);
+            let evidence = Evidence::read(store, row.id, position, planned)?;
+            for (counts, case) in counts.iter_mut().zip(&evidence.cases) {
+                (counts.measured, counts.passes) = (case.count.measured, case.count.passes);
+            }
+            history.runs.push(HistoryRun {
+                run: row.name.clone(),
+                created_at: row.created_at,
+                status: row.status.as_str(),
+                golden_fingerprint: row.golden_fingerprint,
+                graders: detail.graders.clone(),
+                provider: found.provider.to_string(),
+                model: found.model.to_string(),
+                settings: comparable_target(&found.config)
+                    .map_err(|source| CompareError::StoredSettings { run: row.name.to_string(), source })?,
+                returned: store.returned(row.id, position)?,
+                counts,
+                cost: evidence.answers_cost,
+                priced: evidence.priced,
+                unpriced: evidence.unpriced,
+                latency_ms: evidence.latency.ms,
+            });
         }
         Ok(history)
     }

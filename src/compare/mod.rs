@@ -22,7 +22,6 @@ mod gates;
 mod history;
 mod latency;
 mod pairing;
-mod read;
 mod side;
 mod sign_offs;
 mod source;

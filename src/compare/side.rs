@@ -1,26 +1,16 @@
-//! One side of a comparison: a target of a run, case by case.
+//! One side of a comparison: a target of a run, case by case. A view of its evidence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{CaseId, Cost, Fingerprint, PassIf, RunRow, Split, TargetPos};
-
-/// How often something was measured and passed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Count {
-    /// Repeats measured.
-    pub measured: u32,
-    /// Those that passed.
-    pub passes: u32,
-}
-
-impl Count {
-    /// The share that passed; `None` when nothing was measured.
-    pub fn share(self) -> Option<f64> {
-        (self.measured > 0).then(|| f64::from(self.passes) / f64::from(self.measured))
-    }
-}
+pub use crate::evidence::Count;
+use crate::{
+    domain::{CaseId, Cost, Fingerprint, PassIf, RunRow, Split, TargetPos},
+    evidence::{CaseEvidence, Evidence, GraderEvidence, Graders, Retrieval, Times},
+    stats::{Clusters, Level, quantiles},
+    store::{RunCase, RunDetail, Store, StoreError},
+};
 
 /// One case on one side.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,4 +155,125 @@ pub struct Side {
     pub graders: Vec<SideGrader>,
     /// What its trials come to.
     pub totals: SideTotals,
+}
+
+impl Side {
+    /// Target number `target` of a run.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn read(store: &Store, run: &RunDetail, target: TargetPos) -> Result<Self, StoreError> {
+        let id = run.row.id;
+        let mut planned = vec![];
+        store.for_each_case::<StoreError>(id, |case| {
+            planned.push(case);
+            Ok(())
+        })?;
+        let graders = Graders::read(store, id, target, planned.len())?;
+        let evidence = Evidence::read(store, id, target, planned.iter().map(|case| case.repeats))?;
+        let retrieval = Retrieval::read(store, id, target, planned.len())?;
+        let cases: Vec<SideCase> = planned
+            .into_iter()
+            .enumerate()
+            .map(|(at, case)| {
+                let retrieval = retrieval.as_ref().and_then(|retrieval| retrieval.of_case(at));
+                side_case(case, &evidence.cases[at], graders.hard[at], retrieval)
+            })
+            .collect();
+        let own = &run.targets[target.index()];
+        let label = match run.targets.len() {
+            1 => run.row.name.to_string(),
+            _ => format!("{}:{}", run.row.name, own.name),
+        };
+        Ok(Self {
+            label,
+            run: run.row.name.to_string(),
+            target: own.name.to_string(),
+            model: own.model.to_string(),
+            stored: Some((id, target)),
+            golden_fingerprint: run.row.golden_fingerprint,
+            golden_name: run.row.golden_name.clone(),
+            gates: run.gates.clone(),
+            totals: totals(&evidence, &cases),
+            cases,
+            graders: graders.each.into_iter().map(side_grader).collect(),
+        })
+    }
+}
+
+fn side_case(case: RunCase, own: &CaseEvidence, hard: Count, retrieval: Option<(f64, f64)>) -> SideCase {
+    let tokens = own.mean_tokens();
+    SideCase {
+        id: case.id,
+        fingerprint: case.fingerprint,
+        split: case.split,
+        cluster: case.cluster,
+        weight: case.weight,
+        segment: case.segment,
+        pass_if: case.pass_if,
+        planned: case.repeats,
+        count: own.count,
+        hard,
+        cost_usd: own.mean_cost(),
+        input_tokens: tokens.map(|(input, _)| input),
+        output_tokens: tokens.map(|(_, output)| output),
+        latency_ms: own.mean_latency(),
+        retrieval: retrieval.map(|(hit_rate, recall)| SideRetrieval { hit_rate, recall }),
+    }
+}
+
+fn side_grader(said: GraderEvidence) -> SideGrader {
+    SideGrader {
+        name: said.grader.name.to_string(),
+        hard: said.grader.hard,
+        kind: said.grader.kind.unwrap_or_default(),
+        version: said.grader.version.unwrap_or_default(),
+        counts: said.cases,
+    }
+}
+
+fn totals(evidence: &Evidence, cases: &[SideCase]) -> SideTotals {
+    let reasons = &evidence.not_measured;
+    SideTotals {
+        planned: evidence.planned(),
+        graded: evidence.measured(),
+        not_measured: reasons.iter().map(|(&reason, &count)| (reason.to_owned(), count)).collect(),
+        cost_usd: (evidence.priced > 0).then_some(evidence.answers_cost),
+        cost_unknown: evidence.unpriced,
+        input_tokens: evidence.usage.input_total(),
+        cached_tokens: evidence.usage.cache_read,
+        output_tokens: evidence.usage.output,
+        latency_ms: percentiles(&evidence.latency, cases, evidence.planned()),
+    }
+}
+
+fn percentiles(times: &Times, cases: &[SideCase], planned: u64) -> Percentiles {
+    let mut known: HashMap<&str, u32> = HashMap::new();
+    let mut label_of = |cluster| {
+        let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+        *known.entry(cluster).or_insert(next)
+    };
+    let of_cases: Vec<u32> = cases.iter().map(|case| label_of(case.cluster.as_str())).collect();
+    let labels: Vec<u32> = times.case.iter().map(|&case| of_cases[case.index()]).collect();
+    let clusters = Clusters::from_labels(&labels);
+    let estimated = quantiles(&times.ms, &clusters, &[Level::P50, Level::P95], 0.95);
+    let Ok(Ok(found)) = estimated else { return Percentiles::default() };
+    let (p95_low, p95_high, _) = found[1].limits(!clusters.all_single());
+    let missing = usize::try_from(planned).unwrap_or(usize::MAX).saturating_sub(times.ms.len());
+    let n = times.ms.len();
+    let mut sorted = times.ms.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    // The rank of the 95th percentile had every missing trial been the slowest, or the fastest.
+    let rank = Level::P95.nearest_rank(n + missing);
+    Percentiles {
+        p50: Some(found[0].nearest_rank),
+        p95: Some(found[1].nearest_rank),
+        p95_low,
+        p95_high,
+        p95_if_missing_fast: Some(
+            rank.checked_sub(missing + 1).and_then(|at| sorted.get(at)).copied().unwrap_or(0.0),
+        ),
+        p95_if_missing_slow: sorted.get(rank - 1).copied(),
+        n,
+    }
 }

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::Range;
 use crate::{
-    domain::{Outcome, RunRow, RunStatus, TargetPos},
+    domain::{RunRow, RunStatus, TargetPos},
+    evidence::Evidence,
     store::{ListedRun, Store, StoreError},
 };
 
@@ -70,19 +71,19 @@ pub fn held(store: &Store, run: &ListedRun) -> Result<Option<HeldRun>, StoreErro
         return Ok(None);
     }
     let Some(estimate) = store.estimate_of(run.id)? else { return Ok(None) };
-    let mut cases = 0;
-    store.for_each_case::<StoreError>(run.id, |_| {
-        cases += 1;
+    let mut planned = vec![];
+    store.for_each_case::<StoreError>(run.id, |case| {
+        planned.push(case.repeats);
         Ok(())
     })?;
     // A shard is estimated as a part of its whole run, and held to it once that is put together.
-    if estimate["cases"].as_u64() != Some(cases) {
+    if estimate["cases"].as_u64() != Some(planned.len() as u64) {
         return Ok(None);
     }
     let mut targets = vec![];
     for (position, target) in (0..).map(TargetPos).zip(store.targets(run.id)?) {
         let Some(estimated) = estimate["targets"].get(position.index()) else { continue };
-        let real = real(store, run.id, position)?;
+        let real = real(store, run.id, position, &planned)?;
         targets.push(HeldTarget {
             name: target.name.to_string(),
             input_tokens: compare(&estimated["input_tokens"], real.input),
@@ -130,22 +131,17 @@ struct Real {
     dollars: Option<f64>,
 }
 
-/// What a target's answers really took; `None` where an answer's part is not known.
-fn real(store: &Store, run: RunRow, target: TargetPos) -> Result<Real, StoreError> {
-    let (mut input, mut output, mut dollars) = (Some(0.0), Some(0.0), Some(0.0));
-    store.for_each_measured::<StoreError>(run, target, |trial| {
-        if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {
-            return Ok(());
-        }
-        let usage = trial.usage;
-        let add = |sum: Option<f64>, part: Option<f64>| Some(sum? + part?);
-        input = add(input, usage.map(|usage| usage.input_total() as f64));
-        output = add(output, usage.map(|usage| usage.output as f64));
-        dollars = add(dollars, trial.cost.map(crate::domain::Cost::dollars));
-        Ok(())
-    })?;
-    let failed = store.attempt_totals(run, target)?.failed_cost.dollars();
-    Ok(Real { input, output, dollars: dollars.map(|dollars| dollars + failed) })
+/// What a target's answers really took, failed attempts paid, too; `None` where an answer's part is not
+/// known.
+fn real(store: &Store, run: RunRow, target: TargetPos, planned: &[u32]) -> Result<Real, StoreError> {
+    let evidence = Evidence::read(store, run, target, planned.iter().copied())?;
+    let attempts = store.attempt_totals(run, target)?;
+    let tokens = (evidence.usage_unknown == 0).then_some(evidence.usage);
+    Ok(Real {
+        input: tokens.map(|usage| usage.input_total() as f64),
+        output: tokens.map(|usage| usage.output as f64),
+        dollars: (evidence.unpriced == 0).then(|| evidence.attempts_cost(&attempts).dollars()),
+    })
 }
 
 fn compare(estimated: &Value, real: Option<f64>) -> Option<Held> {

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::{
     config::{Experiment, PromptTemplate, Target, TargetSettings, target_settings},
-    domain::{CaseId, Fingerprint, Outcome, RunRow, TargetPos, Verdict},
+    domain::{CaseId, Fingerprint, RunRow, TargetPos},
+    evidence::{is_answer, measured},
     providers::Tokenizer,
     stats::SplitMix64,
     store::{ListedRun, Store, StoreError},
@@ -201,9 +202,9 @@ fn gather(
             Ok(())
         })?;
         let before = ended;
-        store.for_each_measured::<StoreError>(run.id, position, |trial| {
-            if matches!(trial.outcome, Outcome::Failed | Outcome::Cancelled) {
-                return Ok(());
+        store.for_each_trial_row(run.id, position, |trial| {
+            if !is_answer(trial) {
+                return;
             }
             ended += 1;
             attempts += u64::from(trial.attempts.max(1));
@@ -228,12 +229,7 @@ fn gather(
                     history.trials.push(PastTrial { latency_ms, output: usage.output as f64 });
                 }
             }
-            match trial.verdict {
-                Some(Verdict::Pass) => past.scores.push(1.0),
-                Some(Verdict::Fail) => past.scores.push(0.0),
-                Some(Verdict::Unscored) | None => {}
-            }
-            Ok(())
+            past.scores.extend(measured(trial).map(|passed| f64::from(u8::from(passed))));
         })?;
         if ended == before {
             continue;

@@ -1,21 +1,16 @@
 //! Finished numbers in the forms in which people and machines read them.
 
-mod caching;
 mod check;
 mod comparison;
 mod estimate;
 mod format;
 mod history;
-mod measurements;
-mod rate;
-mod retrieval;
+mod rehearsal;
 mod run;
 mod runs;
-mod scorecard;
 mod table;
 
 pub use self::{
-    caching::CacheCard,
     check::checked_text,
     comparison::{
         Form, compared_case_text, comparison_csv, comparison_github, comparison_junit, comparison_markdown,
@@ -27,11 +22,8 @@ pub use self::{
     },
     format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
-    measurements::{GraderMeasurements, Measurements},
-    rate::Rate,
-    retrieval::{RetrievalCard, RetrievalSlice, TwoByTwo},
+    rehearsal::rehearsal_text,
     run::{case_text, control_text, failures_text, scorecard_text},
     runs::{bytes, runs_text, store_size_text},
-    scorecard::{Scorecard, Slice, TargetCard},
     table::Table,
 };

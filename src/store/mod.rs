@@ -42,8 +42,8 @@ pub use self::{
     life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
-        AttemptTotals, ComparedScore, ComparedTrial, ExportedTrial, GraderRow, ListedRun, Measured, Returned,
-        RunCase, RunDetail, ScoreRow, StoredTrial,
+        AttemptTotals, ExportedTrial, GraderRow, ListedRun, Returned, RunCase, RunDetail, ScoreRow,
+        StoredTrial, TrialRow,
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},

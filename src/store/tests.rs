@@ -386,9 +386,8 @@ fn a_scorecard_reads_unknown_as_unknown_and_zero_as_zero() {
     writer.finish().unwrap();
     let mut found = BTreeMap::new();
     file.read()
-        .for_each_measured(file.run, TargetPos(0), |row| {
+        .for_each_trial_row(file.run, TargetPos(0), |row| {
             found.insert(row.case, (row.cost, row.usage, row.latency_ms));
-            Ok::<_, StoreError>(())
         })
         .unwrap();
     assert_eq!(found[&CasePos(0)], (free.cost, free.metered.usage, free.latency_ms));

@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use super::queues::queue_text;
-use crate::report::{
-    caching::CacheCard,
-    format::{count, dollars, milliseconds, percent},
-    rate::Rate,
-    retrieval::RetrievalCard,
-    scorecard::{GraderCard, Percentiles, Scorecard, Slice, TargetCard},
-    table::Table,
+use crate::{
+    evidence::{CacheCard, GraderCard, Percentiles, Rate, RetrievalCard, Scorecard, Slice, TargetCard},
+    report::{
+        format::{count, dollars, milliseconds, percent},
+        table::Table,
+    },
 };
 
 /// The scorecard as text.

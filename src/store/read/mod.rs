@@ -1,19 +1,21 @@
 //! Reading what is stored: runs, their cases, trials and scores, row by row.
 
+mod attempt_totals;
 mod cases;
-mod compared;
 mod export;
 pub(super) mod find;
 mod history;
-mod scorecard;
+mod score_rows;
+mod trial_rows;
 pub(super) mod trials;
 
 pub use self::{
+    attempt_totals::AttemptTotals,
     cases::RunCase,
-    compared::{ComparedScore, ComparedTrial},
     export::ExportedTrial,
     find::{ListedRun, RunDetail},
     history::Returned,
-    scorecard::{AttemptTotals, GraderRow, Measured, ScoreRow},
+    score_rows::{GraderRow, ScoreRow},
+    trial_rows::TrialRow,
     trials::StoredTrial,
 };

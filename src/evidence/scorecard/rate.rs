@@ -2,8 +2,11 @@
 
 use serde::Serialize;
 
-use super::measurements::{CaseCount, Layout, cluster_labels};
 use crate::{
+    evidence::{
+        case::Count,
+        samples::{Scores, cluster_labels},
+    },
     stats::{self, Estimate, PassRate},
     store::RunCase,
 };
@@ -46,14 +49,14 @@ pub struct Rate {
 
 /// The pass rate of the cases at `positions`; `None` when none of them was measured.
 pub(super) fn rate(
-    counts: &[CaseCount],
+    counts: &[Count],
     cases: &[RunCase],
     positions: impl Iterator<Item = usize>,
 ) -> Option<Rate> {
-    let layout = Layout::of(counts, cases, positions);
-    let estimated = layout
+    let scores = Scores::of(counts, cases, positions);
+    let estimated = scores
         .samples()
-        .and_then(|samples| stats::pass_rate(&samples, layout.clusters(), CONFIDENCE))
+        .and_then(|samples| stats::pass_rate(&samples, scores.clusters(), CONFIDENCE))
         .expect("scores are 0 or 1 and every case in the layout was measured");
     from_pass_rate(&estimated)
 }
@@ -89,7 +92,7 @@ pub(super) fn from_estimate(estimate: &Estimate) -> Rate {
 }
 
 /// The weighted pass rate, where a measured case has a weight other than 1.
-pub(super) fn weighted_rate(counts: &[CaseCount], cases: &[RunCase]) -> Option<Rate> {
+pub(super) fn weighted_rate(counts: &[Count], cases: &[RunCase]) -> Option<Rate> {
     let measured: Vec<usize> = (0..cases.len()).filter(|&at| counts[at].measured > 0).collect();
     #[expect(clippy::float_cmp, reason = "a weight of exactly 1 is the default")]
     if measured.iter().all(|&at| cases[at].weight == 1.0) {
@@ -113,4 +116,34 @@ pub(super) fn weighted_rate(counts: &[CaseCount], cases: &[RunCase]) -> Option<R
         n_clusters: weighted.n_clusters,
         n_samples: usize::try_from(trials).unwrap_or(usize::MAX),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::samples::tests::case;
+
+    const COUNTS: [Count; 3] = [
+        Count { measured: 2, passes: 2 },
+        Count { measured: 2, passes: 1 },
+        Count { measured: 0, passes: 0 },
+    ];
+
+    #[test]
+    fn a_rate_is_the_mean_of_the_measured_cases() {
+        let cases = [case(0, "a"), case(1, "b"), case(2, "c")];
+        let all = rate(&COUNTS, &cases, 0..3).unwrap();
+        assert_eq!((all.point, all.n_cases, all.n_clusters, all.n_trials), (0.75, 2, 2, 4));
+        assert!(all.low.unwrap() < 0.75 && all.high.unwrap() > 0.75);
+        assert!(rate(&COUNTS, &cases, 2..3).is_none(), "nothing was measured");
+    }
+
+    #[test]
+    fn weights_are_told_where_one_is_not_1() {
+        let mut cases = [case(0, "a"), case(1, "b"), case(2, "c")];
+        cases[2].weight = 9.0;
+        assert!(weighted_rate(&COUNTS, &cases).is_none(), "that case was not measured");
+        cases[1].weight = 3.0;
+        assert_eq!(weighted_rate(&COUNTS, &cases).unwrap().point, 0.625);
+    }
 }

@@ -1,0 +1,279 @@
+//! A run's scorecard as data: what `--json` prints, and what the screen is made from.
+
+mod caching;
+mod rate;
+mod retrieval;
+mod slices;
+mod times;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub use self::{
+    caching::CacheCard,
+    rate::Rate,
+    retrieval::{RetrievalCard, RetrievalSlice},
+    slices::Slice,
+    times::Percentiles,
+};
+use self::{
+    rate::{rate, weighted_rate},
+    slices::{segments, splits},
+    times::{times, waits},
+};
+use super::{
+    graders::{GraderEvidence, Graders},
+    retrieval::Retrieval,
+    samples::cluster_labels,
+    target::Evidence,
+};
+use crate::{
+    domain::{Cost, QueueRecord, RunRow, TargetPos, Usage},
+    store::{AttemptTotals, NewTarget, ReusedTotals, RunCase, RunDetail, Store, StoreError},
+};
+
+/// The version of the JSON shape.
+const SCHEMA_VERSION: u32 = 1;
+
+/// A run's scorecard.
+#[derive(Clone, Debug, Serialize)]
+pub struct Scorecard {
+    /// The version of this shape.
+    pub schema_version: u32,
+    /// Which run.
+    pub run: RunInfo,
+    /// One card a target, in the experiment's order.
+    pub targets: Vec<TargetCard>,
+    /// How the queues ran in the last session that ended.
+    pub queues: Vec<QueueRecord>,
+}
+
+/// Which run a scorecard is of.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunInfo {
+    /// Its unique name, such as `nightly-12`.
+    pub id: String,
+    /// Its experiment's name.
+    pub name: String,
+    /// Where it stands.
+    pub status: &'static str,
+    /// Why it stopped early, if it did.
+    pub stop_reason: Option<String>,
+    /// The golden set's fingerprint.
+    pub golden_fingerprint: String,
+    /// The golden set's name.
+    pub golden_name: String,
+    /// The seed of all its draws, in full.
+    pub seed: u64,
+    /// From its beginning to its last end, in seconds; `None` while it runs.
+    pub wall_s: Option<f64>,
+}
+
+/// One target's card.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetCard {
+    /// Its name.
+    pub name: String,
+    /// Its account.
+    pub provider: String,
+    /// Its model.
+    pub model: String,
+    /// Cases planned.
+    pub cases: usize,
+    /// Clusters they form.
+    pub clusters: usize,
+    /// Trials planned.
+    pub trials: u64,
+    /// Trials graded.
+    pub graded: u64,
+    /// Trials not measured, by reason; only reasons that occurred.
+    pub not_measured: BTreeMap<&'static str, u64>,
+    /// What failed trials failed of.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// The pass rate: the mean over cases of each case's share of passes.
+    pub pass_rate: Option<Rate>,
+    /// The pass rate had every trial that was not measured been wrong, or right.
+    pub pass_rate_bounds: Option<[f64; 2]>,
+    /// The weighted pass rate, where a case has a weight other than 1.
+    pub weighted_pass_rate: Option<Rate>,
+    /// Cases that pass by their own `pass_if`, of those measured.
+    pub cases_passed: usize,
+    /// Cases measured at all.
+    pub cases_measured: usize,
+    /// Cases neither always nor never right, of those measured more than once.
+    pub flaky_cases: usize,
+    /// Tokens of all answers.
+    pub usage: Usage,
+    /// Answers whose tokens are not known.
+    pub usage_unknown: u64,
+    /// Cost of all answers; `None` when none has a known cost. A lower bound while
+    /// `cost_unknown_trials` is above 0.
+    pub cost_usd: Option<Cost>,
+    /// Answers whose cost is not known.
+    pub cost_unknown_trials: u64,
+    /// Answers whose cost rests on an assumption (a cache write of unknown lifetime).
+    pub cost_approximate_trials: u64,
+    /// Answers that came from an earlier run: they cost and took nothing now.
+    pub reused_trials: u64,
+    /// What those cost when they were asked, as far as it is known.
+    pub reused_original_cost_usd: Cost,
+    /// Failed attempts that may have been billed at a cost nobody told.
+    pub attempts_perhaps_billed: u64,
+    /// The successful attempts' own times.
+    pub latency_ms: Percentiles,
+    /// Times to first token, of streamed answers.
+    pub first_token_ms: Percentiles,
+    /// Waits for a place in the queue, apart from the latency.
+    pub queue_wait_ms: Percentiles,
+    /// Prompt caching; `None` when nothing went through a cache.
+    pub cache: Option<CacheCard>,
+    /// Requests made, failed ones included.
+    pub attempts: u64,
+    /// Requests that failed.
+    pub failed_attempts: u64,
+    /// How well an application's retrieval did; absent where none was told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retrieval: Option<RetrievalCard>,
+    /// The same numbers per split.
+    pub splits: Vec<Slice>,
+    /// The same numbers per segment.
+    pub segments: Vec<Slice>,
+    /// The same numbers per grader.
+    pub graders: Vec<GraderCard>,
+}
+
+/// One grader's part.
+#[derive(Clone, Debug, Serialize)]
+pub struct GraderCard {
+    /// Its name.
+    pub name: String,
+    /// Whether its failures are hard ones.
+    pub hard: bool,
+    /// Cases that it scored.
+    pub cases: usize,
+    /// Trials that it scored.
+    pub graded: u64,
+    /// Trials that it could not score.
+    pub unscored: u64,
+    /// Its pass rate.
+    pub pass_rate: Option<Rate>,
+}
+
+impl Scorecard {
+    /// The scorecard of a run, read from the store.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn read(store: &Store, run: &RunDetail) -> Result<Self, StoreError> {
+        let mut cases = vec![];
+        store.for_each_case::<StoreError>(run.row.id, |case| {
+            cases.push(case);
+            Ok(())
+        })?;
+        let targets = (0..).map(TargetPos).zip(&run.targets).map(|(position, target)| {
+            let read = Read::of(store, run.row.id, position, &cases)?;
+            Ok(target_card(target, &cases, &read))
+        });
+        Ok(Self {
+            schema_version: SCHEMA_VERSION,
+            run: run_info(run),
+            targets: targets.collect::<Result<_, StoreError>>()?,
+            queues: store.queue_records(run.row.id)?,
+        })
+    }
+}
+
+fn run_info(run: &RunDetail) -> RunInfo {
+    #[expect(clippy::cast_precision_loss, reason = "milliseconds of a run are far below 2^52")]
+    let wall = |end: i64| (end - run.row.created_at.0) as f64 / 1e3;
+    RunInfo {
+        id: run.row.name.to_string(),
+        name: run.row.experiment.clone(),
+        status: run.row.status.as_str(),
+        stop_reason: run.row.stop_reason.clone(),
+        golden_fingerprint: run.row.golden_fingerprint.to_string(),
+        golden_name: run.row.golden_name.clone(),
+        seed: run.seed,
+        wall_s: run.row.finished_at.map(|end| wall(end.0)),
+    }
+}
+
+/// All that a card is made from.
+struct Read {
+    evidence: Evidence,
+    graders: Graders,
+    retrieval: Option<Retrieval>,
+    attempts: AttemptTotals,
+    reused: ReusedTotals,
+}
+
+impl Read {
+    fn of(store: &Store, run: RunRow, target: TargetPos, cases: &[RunCase]) -> Result<Self, StoreError> {
+        Ok(Self {
+            evidence: Evidence::read(store, run, target, cases.iter().map(|case| case.repeats))?,
+            graders: Graders::read(store, run, target, cases.len())?,
+            retrieval: Retrieval::read(store, run, target, cases.len())?,
+            attempts: store.attempt_totals(run, target)?,
+            reused: store.reused(run, target)?,
+        })
+    }
+}
+
+fn target_card(target: &NewTarget, cases: &[RunCase], read: &Read) -> TargetCard {
+    let Read { evidence, graders, attempts, reused, .. } = read;
+    let retrieval = read.retrieval.as_ref();
+    let counts = &evidence.counts();
+    let verdicts: Vec<bool> = counts
+        .iter()
+        .zip(cases)
+        .filter_map(|(count, case)| case.pass_if.verdict(count.passes, count.measured))
+        .collect();
+    TargetCard {
+        name: target.name.to_string(),
+        provider: target.provider.to_string(),
+        model: target.model.to_string(),
+        cases: cases.len(),
+        clusters: cluster_labels(cases.iter()).len(),
+        trials: evidence.planned(),
+        graded: evidence.measured(),
+        not_measured: evidence.not_measured.clone(),
+        failures: evidence.failures.clone(),
+        pass_rate: rate(counts, cases, 0..cases.len()),
+        pass_rate_bounds: evidence.bounds(),
+        weighted_pass_rate: weighted_rate(counts, cases),
+        cases_passed: verdicts.iter().filter(|passed| **passed).count(),
+        cases_measured: verdicts.len(),
+        flaky_cases: counts.iter().filter(|count| count.is_flaky()).count(),
+        usage: evidence.usage,
+        usage_unknown: evidence.usage_unknown,
+        cost_usd: (evidence.priced > 0).then_some(evidence.answers_cost),
+        cost_unknown_trials: evidence.unpriced,
+        cost_approximate_trials: evidence.approximate,
+        reused_trials: reused.trials,
+        reused_original_cost_usd: reused.original_cost,
+        attempts_perhaps_billed: attempts.failed_unpriced,
+        latency_ms: times(&evidence.latency, cases),
+        first_token_ms: times(&evidence.first_token, cases),
+        queue_wait_ms: waits(&evidence.queue_wait_ms),
+        cache: CacheCard::of(&evidence.caching),
+        attempts: attempts.attempts,
+        failed_attempts: attempts.failed,
+        retrieval: retrieval.map(|retrieval| RetrievalCard::of(retrieval, cases)),
+        splits: splits(counts, cases, retrieval),
+        segments: segments(counts, cases, retrieval),
+        graders: graders.each.iter().filter_map(|grader| grader_card(grader, cases)).collect(),
+    }
+}
+
+/// The card of a grader; `None` when it said nothing.
+fn grader_card(said: &GraderEvidence, cases: &[RunCase]) -> Option<GraderCard> {
+    (!said.cases.is_empty()).then(|| GraderCard {
+        name: said.grader.name.to_string(),
+        hard: said.grader.hard,
+        cases: said.cases.iter().filter(|count| count.measured > 0).count(),
+        graded: said.cases.iter().map(|count| u64::from(count.measured)).sum(),
+        unscored: said.unscored,
+        pass_rate: rate(&said.cases, cases, 0..cases.len()),
+    })
+}
