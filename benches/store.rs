@@ -14,10 +14,10 @@ use std::{
 use caseload::{
     domain::{
         AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, CasePos, Cost, Examples, Fingerprint, Input,
-        Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos, TrialKey, TrialRecord, UnixMillis, Usage,
-        Verdict,
+        Metered, Outcome, PassIf, PricePos, Repeat, RunRow, Score, TargetPos, Tariff, TrialKey, TrialRecord,
+        UnixMillis, Usage, Verdict,
     },
-    store::{CreatedRun, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
+    store::{CreatedRun, Detail, NewRun, NewTarget, Store, StoreError, StoreWriter, Write},
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::{Value, json};
@@ -93,6 +93,8 @@ fn triple(key: TrialKey) -> [Write; 3] {
         stop_reason: Some("end_turn".to_owned()),
         metered: metered.clone(),
         cost: Some(Cost::from_picodollars(3_210_000_000)),
+        price: Some(PricePos(0)),
+        tariff: Tariff::Standard,
         latency_ms: Some(812.417),
         first_token_ms: Some(301.25),
         queue_wait_ms: 3.5,
@@ -117,6 +119,8 @@ fn triple(key: TrialKey) -> [Write; 3] {
         request_id: record.request_id.clone(),
         metered,
         cost: record.cost,
+        price: record.price,
+        tariff: record.tariff,
         stderr: None,
     };
     let score = Score {
@@ -163,12 +167,12 @@ fn store(criterion: &mut Criterion) {
 
     let folder = folder();
     write_all(&all, &folder, 0);
-    let reader = Store::open_read_only(folder.path().join("0.db")).expect("the store can be read");
+    let reader = Store::open_to_read(folder.path().join("0.db")).expect("the store can be read");
     group.bench_function("read what a scorecard counts", |bench| {
         bench.iter(|| {
             let mut passes = 0_u32;
             reader
-                .for_each_trial_row(RunRow(1), TargetPos(0), |row| {
+                .for_each_trial_row(RunRow(1), TargetPos(0), Detail::Full, |row| {
                     passes += u32::from(row.verdict == Some(Verdict::Pass));
                 })
                 .expect("the trials can be read");

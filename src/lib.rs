@@ -15,6 +15,7 @@ pub mod config;
 pub mod evidence;
 pub mod queue;
 pub mod providers;
+pub mod spend;
 pub mod grading;
 pub mod golden;
 pub mod stats;

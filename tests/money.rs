@@ -100,3 +100,92 @@ fn an_unknown_price_is_unknown_and_a_typed_one_is_used() {
     let target = &card["targets"][0];
     assert_eq!((&target["cost_usd"], &target["cost_unknown_trials"]), (&json!("0.006"), &json!(1)));
 }
+
+/// An OpenAI experiment with a budget, at $1 and $2,000 a million tokens.
+fn budgeted(url: &str, limit: &str, target: &str) -> String {
+    experiment(url, "openai", &prices("input = 1.00, output = 2000.00"))
+        .replace("[[target]]", &format!("max_cost_usd = {limit}\n[[target]]"))
+        .replace("model = \"m\"\n[provider", &format!("model = \"m\"\n{target}\n[provider"))
+}
+
+/// `max_tokens = 10` beside `extra = { max_tokens = 50000 }` paid $20.00 of a cent.
+#[test]
+fn what_extra_sends_decides_what_an_answer_may_cost() {
+    for field in ["max_tokens", "max_completion_tokens"] {
+        let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+        let target = format!("max_tokens = 10\nextra = {{ {field} = 50000 }}");
+        let text = budgeted(&stub.url(), "0.01", &target);
+        let project = Project::new().with_cases(3).with("e.toml", &text);
+        project.caseload(&["run", "e.toml"]).exits(4);
+        assert_eq!(stub.count(), 0, "an answer of 50,000 tokens costs $100.00");
+        let estimate = project.caseload(&["estimate", "e.toml", "--json"]).exits(0).json();
+        let ceiling = estimate["total"]["cost_ceiling_usd"].as_f64().unwrap();
+        assert!((300.0..300.01).contains(&ceiling), "three answers of 50,000 tokens: {ceiling}");
+    }
+}
+
+#[test]
+fn a_budget_is_refused_where_nobody_can_say_how_long_an_answer_is() {
+    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+    let text = budgeted(&stub.url(), "0.01", "max_tokens = 10\nextra = { max_tokens = \"all\" }");
+    let project = Project::new().with_cases(3).with("e.toml", &text);
+    project
+        .caseload(&["run", "e.toml"])
+        .exits(2)
+        .stderr_has("nobody can say how long an answer of target `t` can be")
+        .stderr_has("set `max_tokens`");
+    assert_eq!(stub.count(), 0);
+}
+
+/// A target without `max_tokens` had a "ceiling" at 1,024 tokens.
+#[test]
+fn without_max_tokens_the_ceiling_is_the_models_own_or_unknown() {
+    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+    let rates = prices("input = 1.00, output = 2000.00");
+    for (model, ceiling) in [("gpt-4o", Some(2.0 * 16_384.0 * 0.002)), ("m", None)] {
+        let text = experiment(&stub.url(), "openai", &rates).replace("\"m\"", &format!("\"{model}\""));
+        let project = Project::new().with_cases(2).with("e.toml", &text);
+        let estimate = project.caseload(&["estimate", "e.toml", "--json"]).exits(0).json();
+        let told = estimate["total"]["cost_ceiling_usd"].as_f64();
+        match ceiling {
+            Some(ceiling) => assert!((told.unwrap() - ceiling).abs() < 0.001, "{told:?}"),
+            None => {
+                assert_eq!(told, None);
+                project.caseload(&["estimate", "e.toml"]).exits(0).stdout_has("unknown");
+            }
+        }
+    }
+}
+
+/// What was stopped at once was forgotten when its trial was answered later: $1.64 of $0.50 after nine
+/// interrupts.
+#[test]
+#[cfg(unix)]
+fn a_cancelled_attempt_counts_in_what_is_spent_for_ever() {
+    use std::{process::Command, thread::sleep, time::Duration};
+    let slow = |number: usize| if number < 2 { Duration::from_secs(20) } else { Duration::ZERO };
+    let stub = Stub::new(move |number, _| Answer::chat("It is right 0.").after(slow(number)));
+    let text = budgeted(&stub.url(), "0.50", "max_tokens = 50")
+        .replace("[[price]]", "limits = { max_in_flight = 2 }\n[[price]]");
+    let project = Project::new().with_cases(60).with("e.toml", &text);
+    let mut child = project.start(&["run", "e.toml", "--quiet"]);
+    while stub.count() < 2 {
+        sleep(Duration::from_millis(1));
+    }
+    for _ in 0..2 {
+        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        sleep(Duration::from_millis(100));
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    for _ in 0..4 {
+        project.caseload(&["resume", "latest", "--quiet"]).exits(4);
+    }
+    // Each of the two may have cost $0.10 for 50 tokens; an answer costs 5 tokens.
+    let billed = 2.0 * 0.10 + (stub.count() - 2) as f64 * 0.01;
+    assert!((0.30..=0.50).contains(&billed), "${billed} billed");
+    assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE outcome = 'cancelled'"), 0);
+    let kept = "SELECT count(*) FROM attempt WHERE kind = 'cancelled' AND may_be_billed AND cost_picodollars IS NULL";
+    assert_eq!(project.sql::<i64>(kept), 2);
+    let by_row = "SELECT count(*) FROM trial WHERE outcome = 'answered' AND price = 0 AND tariff IS NULL";
+    assert_eq!(project.sql::<i64>(by_row), i64::try_from(stub.count() - 2).unwrap());
+}

@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use caseload::{
     config::{self, Experiment, Overrides},
-    domain::{CasePos, Cost, Repeat, RunRow, Settlement, TargetPos, TrialKey},
+    domain::{CasePos, Repeat, RunRow, Settlement, TargetPos, Tariff, TrialKey},
     estimate::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
@@ -105,8 +105,8 @@ fn ask(experiment: &Experiment, trials: &[(CasePos, Repeat)]) -> (Vec<Asked>, f6
             let (case, settlement) = ended.expect("no task panics");
             let Settlement::Ended(settled) = settlement else { panic!("the queue stopped") };
             let usage = settled.reply.as_ref().and_then(|reply| reply.metered.usage).expect("usage is told");
-            let price = experiment.targets[0].price.as_ref().expect("the model has a price");
-            let cost = price.cost(&usage).map_or(0.0, Cost::dollars);
+            let priced = experiment.targets[0].prices.of(&usage, Tariff::Standard);
+            let cost = priced.map_or(0.0, |(_, cost)| cost.dollars());
             asked.push(Asked { case, usage, latency_ms: settled.latency_ms.unwrap_or_default(), cost });
         }
         (asked, began.elapsed().as_secs_f64())

@@ -57,7 +57,7 @@ pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
     let targets = experiment.targets.iter().enumerate().map(|(position, target)| CheckedTarget {
         name: target.name.clone(),
         model: target.settings.model.clone(),
-        price: target.price.clone(),
+        price: target.prices.standard().cloned(),
         cached: experiment.cached_parts(TargetPos::at(position)),
     });
     Ok(Checked {

@@ -11,7 +11,7 @@ use crate::{
         TrialPlan,
         early_stop::{Baseline, EarlyStop, Rule, shuffled_clusters},
     },
-    store::{Store, StoreError},
+    store::{Detail, Store, StoreError},
 };
 
 /// The machine of a run that may stop early; `None` for any other.
@@ -30,7 +30,7 @@ pub(super) fn of(
     let baseline = baseline(store, run, experiment, stop)?;
     let mut machine = EarlyStop::new(&clusters, repeats, &targets, baseline, rule);
     for &target in &targets {
-        store.for_each_trial_row(run, target, |trial| {
+        store.for_each_trial_row(run, target, Detail::Lean, |trial| {
             // What is asked again has not ended yet.
             if plan.is_done(target, trial.case, trial.repeat) {
                 machine.ended(target, trial.case, measured(trial).ok());
@@ -86,7 +86,7 @@ fn baseline(
             ));
         };
         let planned = cases.iter().map(|case| case.repeats);
-        let evidence = Evidence::read(store, past.id, TargetPos::at(then), planned)?;
+        let evidence = Evidence::read_lean(store, past.id, TargetPos::at(then), planned)?;
         let known: HashMap<(&CaseId, Fingerprint), f64> = cases
             .iter()
             .zip(&evidence.cases)

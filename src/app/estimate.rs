@@ -36,7 +36,7 @@ pub struct EarlierRuns {
 /// # Errors
 /// There is one, and it cannot be read.
 pub fn earlier_runs(path: &Path) -> Result<EarlierRuns, AppError> {
-    match Store::open_read_only(path) {
+    match Store::open_to_read(path) {
         Ok(store) => Ok(EarlierRuns { store: Some(store), passed_over: None }),
         Err(StoreError::Missing { .. }) => Ok(EarlierRuns { store: None, passed_over: None }),
         Err(error @ StoreError::Older { .. }) => Ok(EarlierRuns { store: None, passed_over: Some(error) }),

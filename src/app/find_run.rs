@@ -22,7 +22,7 @@ pub fn open_to_read(path: &Path) -> Result<Store, AppError> {
 /// There is none, or it cannot be used.
 pub fn open_to_write(path: &Path) -> Result<Store, AppError> {
     // A missing store is told as such, and not made.
-    drop(Store::open_read_only(path)?);
+    drop(Store::open_to_read(path)?);
     Ok(Store::open(path)?)
 }
 

@@ -60,7 +60,7 @@ pub fn account(store: &Store, detail: &RunDetail) -> Result<Account, AppError> {
     })?;
     let mut gains = vec![];
     for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
-        let evidence = Evidence::read(store, run, position, cases.iter().map(|case| case.repeats))?;
+        let evidence = Evidence::read_lean(store, run, position, cases.iter().map(|case| case.repeats))?;
         gains.extend(gain_of_target(target.name.as_str(), &evidence, &cases));
     }
     Ok(Account { held, gains })

@@ -47,7 +47,7 @@ pub(super) fn grade_stored(
     experiment: &Experiment,
     which: ToGrade,
 ) -> Result<u64, AppError> {
-    let reader = Store::open_read_only(store.path())?;
+    let reader = Store::open_to_read(store.path())?;
     let claim = store.claim_run(run)?;
     let writer = StoreWriter::start(store, claim, None)?;
     let mut graded = 0;

@@ -16,7 +16,7 @@
 //! let summary = session.work(Box::new(|event| println!("{event:?}")), shutdown).await?;
 //! println!("{} trials ended, {} are still to do", summary.ended, summary.pending);
 //!
-//! let trend = history::trend(&Store::open_read_only(&store)?, &history::Look::default(), 30)?;
+//! let trend = history::trend(&Store::open_to_read(&store)?, &history::Look::default(), 30)?;
 //! for target in &trend.targets {
 //!     println!("{}: {:?}", target.target, target.runs.last().map(|run| run.pass_rate));
 //! }

@@ -86,7 +86,7 @@ impl Ready {
         if settings.shard.is_none() {
             return Ok(None);
         }
-        let prices = self.experiment.targets.iter().map(|target| target.price.clone()).collect();
+        let prices = self.experiment.targets.iter().map(|target| target.prices.standard().cloned()).collect();
         let cases = self.selected.clone();
         Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
     }

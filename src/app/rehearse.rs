@@ -98,7 +98,7 @@ impl Rehearsing {
     /// # Errors
     /// The store cannot be read.
     pub fn end(self, summary: &RunSummary) -> Result<(Rehearsal, Scorecard), AppError> {
-        let store = Store::open_read_only(&self.store)?;
+        let store = Store::open_to_read(&self.store)?;
         let card = Scorecard::read(&store, &store.run_detail(self.run)?)?;
         Ok((self.rehearsal(summary, &card), card))
     }

@@ -79,7 +79,7 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
 /// # Errors
 /// The store cannot be read.
 pub fn unfinished(path: &Path, experiment: &str) -> Result<Option<String>, AppError> {
-    let store = match Store::open_read_only(path) {
+    let store = match Store::open_to_read(path) {
         Ok(store) => store,
         Err(StoreError::Missing { .. }) => return Ok(None),
         Err(error) => return Err(error.into()),

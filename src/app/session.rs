@@ -13,7 +13,7 @@ use crate::{
     config::{self, Experiment},
     domain::{Cost, ProviderName, RunEvent, RunId, RunRow, TargetPos, TrialKey},
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
-    store::{CreatedRun, RunClaim, Store, StoreWriter},
+    store::{CommitListener, CreatedRun, RunClaim, Store, StoreWriter},
 };
 
 /// Who is told what happens in a run.
@@ -128,17 +128,23 @@ impl Session {
         self.store.clear_controls(self.run)?;
         let named = self.experiment.settings.providers.iter().zip(&queues);
         let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));
-        let controls = Store::open_read_only(self.store.path())?;
+        let controls = Store::open_to_read(self.store.path())?;
         tokio::spawn(runner::follow_controls(controls, self.run, weak.collect()));
         let reuses = self.experiment.targets.iter().any(|target| target.settings.reuse);
-        let earlier = reuses.then(|| Store::open_read_only(self.store.path())).transpose()?;
-        let writer = StoreWriter::start(self.store, self.claim, Some(committed))?;
+        let earlier = reuses.then(|| Store::open_to_read(self.store.path())).transpose()?;
+        let rows = self.store.prices(self.run)?;
+        let prices = self.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
+        // A queue of so many in flight starts no more than that until answers are committed.
+        let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
+        let told = CommitListener { committed, room };
+        let writer = StoreWriter::start(self.store, self.claim, Some(told))?;
         let parts = RunParts {
             run: self.run,
             experiment: Arc::new(self.experiment),
             plan: self.plan,
             queues,
             early_stop,
+            prices,
             spent: self.spent,
             earlier,
             failed: self.failed,

@@ -148,7 +148,7 @@ mod tests {
         let stored = Stored::new();
         let copy = stored.beside("copy.db");
         backup(&stored.open(), &copy).unwrap();
-        check(&Store::open_read_only(&copy).unwrap()).unwrap();
+        check(&Store::open_to_read(&copy).unwrap()).unwrap();
         let merged = merge(&stored.path(), std::slice::from_ref(&copy), false).unwrap();
         assert_eq!(merged, [Merged::AlreadyThere { name: "test-1".into() }]);
         let all = stored.beside("all.db");

@@ -67,7 +67,7 @@ impl Stored {
 
     /// The store, for reading.
     pub(super) fn open(&self) -> Store {
-        Store::open_read_only(self.path()).unwrap()
+        Store::open_to_read(self.path()).unwrap()
     }
 
     /// What puts the store into the folder.

@@ -61,7 +61,7 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
 
 /// Opens the store of a run that this process knows of.
 pub(super) fn open(store: &Path) -> Result<Store, CliError> {
-    Ok(Store::open_read_only(store).map_err(AppError::from)?)
+    Ok(Store::open_to_read(store).map_err(AppError::from)?)
 }
 
 /// Tells why a session ended before all was done.

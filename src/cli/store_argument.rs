@@ -18,7 +18,7 @@ pub(super) struct StoreArgument {
 impl StoreArgument {
     /// Opens it for reading.
     pub(super) fn open(&self) -> Result<Store, CliError> {
-        let store = Store::open_read_only(&self.store).map_err(AppError::from)?;
+        let store = Store::open_to_read(&self.store).map_err(AppError::from)?;
         if let Some(version) = store.newer_version() {
             output::note(&format!(
                 "`{}` was written by a newer caseload (version {version}); it is only read",

@@ -126,7 +126,7 @@ impl History {
                 Ok(())
             })?;
             let planned = counts.iter().map(|counts| counts.planned);
-            let evidence = Evidence::read(store, row.id, position, planned)?;
+            let evidence = Evidence::read_lean(store, row.id, position, planned)?;
             for (counts, case) in counts.iter_mut().zip(&evidence.cases) {
                 (counts.measured, counts.passes) = (case.count.measured, case.count.passes);
             }

@@ -170,7 +170,7 @@ impl Side {
             Ok(())
         })?;
         let graders = Graders::read(store, id, target, planned.len())?;
-        let evidence = Evidence::read(store, id, target, planned.iter().map(|case| case.repeats))?;
+        let evidence = Evidence::read_lean(store, id, target, planned.iter().map(|case| case.repeats))?;
         let retrieval = Retrieval::read(store, id, target, planned.len())?;
         let cases: Vec<SideCase> = planned
             .into_iter()

@@ -65,7 +65,7 @@ impl SideSource {
     /// The store or the file cannot be read.
     pub fn read(&self, store: &Path) -> Result<Side, CompareError> {
         match self {
-            Self::Stored(detail, target) => Ok(Side::read(&Store::open_read_only(store)?, detail, *target)?),
+            Self::Stored(detail, target) => Ok(Side::read(&Store::open_to_read(store)?, detail, *target)?),
             Self::Baseline(file) => Side::read_baseline(file),
         }
     }

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     domain::{
-        Asked, AskerPos, Call, Case, CaseId, CasePos, Cost, Fault, Faults, Price, Prompt, Purpose, Question,
-        Repeat, TargetName, TargetPos, TrialKey,
+        Asked, AskerPos, Bounds, Call, Case, CaseId, CasePos, Cost, Fault, Faults, Price, Prompt, Purpose,
+        Question, Repeat, TargetName, TargetPos, TrialKey,
     },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
@@ -59,6 +59,9 @@ impl Experiment {
         let experiment = Self { settings, targets, cases };
         experiment.check_recordings(whole, &mut faults);
         experiment.check_prompts(&mut faults);
+        if faults.0.is_empty() {
+            experiment.check_budget(&mut faults);
+        }
         faults.none_or(experiment)
     }
 
@@ -107,6 +110,12 @@ impl Experiment {
             seed,
             hash,
         }
+    }
+
+    /// The most that one attempt of a target can be billed for, by its first case.
+    pub fn bounds(&self, target: TargetPos) -> Bounds {
+        let ask = || self.question(target, CasePos(0), Repeat::FIRST);
+        if self.cases.is_empty() { Bounds::default() } else { self.targets[target.index()].bounds(&ask()) }
     }
 
     /// The most that one attempt of a trial can cost; `None` where nobody can say.
@@ -172,6 +181,28 @@ impl Experiment {
                 })
                 .collect();
             faults.0.extend(found);
+        }
+    }
+}
+
+impl Experiment {
+    /// What goes on the wire decides what an answer may cost: where that says nothing that is known, no
+    /// budget can be kept.
+    fn check_budget(&self, faults: &mut Faults) {
+        if self.settings.max_cost.is_none() {
+            return;
+        }
+        for (at, target) in (0..).map(TargetPos).zip(&self.targets) {
+            if target.prices.standard().is_some() && self.bounds(at).output.is_none() {
+                let message = format!(
+                    "nobody can say how long an answer of target `{}` can be, so the budget `max_cost_usd` cannot be kept",
+                    target.name
+                );
+                let fault = Fault::of_file(&self.settings.name, message);
+                faults.0.push(
+                    fault.with_hint("set `max_tokens` and leave it out of `extra`, or run without a budget"),
+                );
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use serde::Deserialize;
 
 use super::document::Document;
-use crate::domain::{Cost, Faults, ModelId, Price, Rates, Tier};
+use crate::domain::{Cost, Faults, ModelId, Price, Rates, Tariff, Tier};
 
 /// The table shipped with the program, compiled in.
 const SHIPPED: &str = include_str!("../../config/prices.toml");
@@ -131,6 +131,7 @@ impl WrittenPrice {
         Ok(Price {
             model: self.model.as_str().into(),
             effective_from: self.effective_from,
+            tariff: Tariff::Standard,
             source: self.source.clone(),
             rates: self.usd_per_mtok.exact("usd_per_mtok")?,
             tiers,

@@ -7,12 +7,15 @@ use super::{
     settings::{Settings, TargetSettings},
 };
 use crate::{
-    domain::{Bounds, Case, Cost, Demand, Fault, Faults, Parameters, Price, Prompt, Question, TargetName},
+    domain::{
+        Bounds, Case, Cost, Demand, Fault, Faults, Parameters, Price, Prompt, Question, TargetName, Tariff,
+    },
     providers::{Dialect, Kind, ReplayOutputs, Tokenizer, bounds_by_prompt, estimate_input_tokens},
+    spend::Prices,
 };
 
 /// Output tokens reserved for a trial whose target sets no limit.
-const DEFAULT_OUTPUT_TOKENS: u32 = 1_024;
+const DEFAULT_OUTPUT_TOKENS: u64 = 1_024;
 
 /// A target made ready to ask.
 #[derive(Debug)]
@@ -25,8 +28,8 @@ pub struct Target {
     pub provider: usize,
     /// How that account is spoken to.
     pub kind: Kind,
-    /// What it costs; `None` when that is not known.
-    pub price: Option<Price>,
+    /// What it costs.
+    pub prices: Prices,
     /// Recorded outputs, for a replay.
     pub outputs: Option<Arc<ReplayOutputs>>,
     /// What puts its questions into words, where it is a model.
@@ -64,21 +67,22 @@ impl Target {
         demand(estimate_input_tokens(&question.prompt), said_output)
     }
 
-    /// The most output tokens that an answer may have.
-    pub fn output_limit(&self) -> u32 {
-        self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS)
-    }
-
     /// The most that one attempt within these bounds can cost; `None` where nobody can say.
     pub(super) fn worst_case(&self, bounds: Bounds) -> Option<Cost> {
-        self.price.as_ref()?.worst_case(bounds.input?, bounds.output?)
+        self.prices.worst(bounds, Tariff::Standard)
     }
 }
 
 /// What a prompt of so many tokens asks of the account's limits, where the request says this limit of
 /// output.
 pub(super) fn demand(input: u64, said_output: Option<u64>) -> Demand {
-    Demand { input, output: said_output.unwrap_or(u64::from(DEFAULT_OUTPUT_TOKENS)) }
+    Demand { input, output: said_output.unwrap_or(DEFAULT_OUTPUT_TOKENS) }
+}
+
+/// The output tokens that an answer within these bounds is taken to have at most: as many as its request
+/// says, else as is usual.
+pub fn reserved_output(bounds: Bounds) -> u64 {
+    bounds.said_output.unwrap_or(DEFAULT_OUTPUT_TOKENS)
 }
 
 pub(super) fn ready_targets(
@@ -105,7 +109,7 @@ pub(super) fn ready_targets(
             settings: target.clone(),
             provider,
             kind,
-            price,
+            prices: Prices::of_model(price),
             dialect: kind.dialect(account.base_url.as_deref(), account.max_tokens_field),
             outputs: recorded_outputs(kind, target.outputs.as_deref(), faults),
             parameters: Arc::new(target.parameters.clone()),

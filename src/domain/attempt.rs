@@ -1,6 +1,6 @@
 //! One request on the wire.
 
-use super::{Cost, Failure, Metered, UnixMillis};
+use super::{Cost, Failure, Metered, PricePos, Tariff, UnixMillis};
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,10 @@ pub struct Attempt {
     pub metered: Metered,
     /// What it cost; `None` when that is not known.
     pub cost: Option<Cost>,
+    /// The price row by which it cost that; `None` where no row did.
+    pub price: Option<PricePos>,
+    /// At what it was served.
+    pub tariff: Tariff,
     /// What a program wrote to its standard error meanwhile, cut.
     pub stderr: Option<String>,
 }

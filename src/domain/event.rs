@@ -48,6 +48,11 @@ pub enum StopReason {
         /// What may be spent.
         limit: Cost,
     },
+    /// There is a budget, and nobody can say what the next trial may cost.
+    Unbounded {
+        /// The target.
+        target: TargetName,
+    },
     /// Every comparison of the run is decided.
     Decided {
         /// How, in one sentence a candidate, and what it saved.
@@ -78,6 +83,10 @@ impl fmt::Display for StopReason {
             Self::Budget { spent, limit } => {
                 write!(out, "the next trial could pass the budget: ${spent} of ${limit} are spent")
             }
+            Self::Unbounded { target } => write!(
+                out,
+                "nobody can say what an answer of target `{target}` may cost at most, so the budget cannot be kept"
+            ),
             Self::Decided { summary } => write!(out, "decided early: {summary}"),
             Self::Interrupted => out.write_str("interrupted"),
         }

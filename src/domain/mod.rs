@@ -31,6 +31,7 @@ mod score;
 mod settlement;
 mod shard;
 mod shared;
+mod tariff;
 mod time;
 mod trial;
 mod usage;
@@ -64,6 +65,7 @@ pub use self::{
     score::{Score, Verdict},
     settlement::{Settled, Settlement},
     shard::Shard,
+    tariff::Tariff,
     time::UnixMillis,
     trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},
     usage::{Metered, Usage, UsageFlag},

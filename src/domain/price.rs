@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, ModelId, Usage};
+use super::{Cost, ModelId, Tariff, Usage};
 
 /// Prices a token. A part without a price cannot be charged: a usage that has such tokens costs
 /// *unknown*.
@@ -39,6 +39,9 @@ pub struct Price {
     pub model: ModelId,
     /// The first day on which it holds.
     pub effective_from: Date,
+    /// At what the requests that it prices are served.
+    #[serde(default, skip_serializing_if = "Tariff::is_standard")]
+    pub tariff: Tariff,
     /// Where it was read.
     pub source: String,
     /// Rates of an ordinary request.
@@ -119,6 +122,7 @@ mod tests {
         Price {
             model: "m".into(),
             effective_from: Date::constant(2026, 1, 1),
+            tariff: Tariff::Standard,
             source: "test".into(),
             rates,
             tiers,

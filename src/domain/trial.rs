@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CasePos, Cost, Failure, Metered, Outcome, Repeat, Retrieved, RunRow, TargetPos, UnixMillis};
+use super::{
+    CasePos, Cost, Failure, Metered, Outcome, PricePos, Repeat, Retrieved, RunRow, TargetPos, Tariff,
+    UnixMillis,
+};
 
 /// Which trial: unique in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,6 +58,10 @@ pub struct TrialRecord {
     pub metered: Metered,
     /// What the successful attempt cost; `None` when that is not known.
     pub cost: Option<Cost>,
+    /// The price row by which it cost that; `None` where no row did.
+    pub price: Option<PricePos>,
+    /// At what it was served.
+    pub tariff: Tariff,
     /// The successful attempt's own request-to-last-byte time, in milliseconds.
     pub latency_ms: Option<f64>,
     /// Time to its first token, in milliseconds, when streamed.

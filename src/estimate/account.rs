@@ -12,7 +12,7 @@ use super::{
     wall_time::{Answers, CacheUse, Job, PLAYED, Played, play},
 };
 use crate::{
-    config::{Experiment, Target},
+    config::{Experiment, Target, reserved_output},
     domain::TargetPos,
     queue::Limits,
     stats::special::normal_quantile,
@@ -154,6 +154,8 @@ impl Account {
 /// The requests of an account in the order in which a run sends them, as many as are played.
 fn jobs(experiment: &Experiment, targets: &[TargetPos], inputs: &[InputTokens]) -> Vec<Job> {
     let deepest = experiment.cases.iter().map(|planned| planned.repeats).max().unwrap_or(0);
+    let reserved = |&target: &TargetPos| reserved_output(experiment.bounds(target)) as f64;
+    let reserved: &[f64] = &targets.iter().map(reserved).collect::<Vec<f64>>();
     let rounds = 1..=deepest;
     rounds
         .flat_map(|repeat| {
@@ -163,7 +165,7 @@ fn jobs(experiment: &Experiment, targets: &[TargetPos], inputs: &[InputTokens]) 
                 targets.iter().enumerate().map(move |(within, &target)| Job {
                     target: within,
                     input: inputs[target.index()].per_case[case],
-                    max_output: f64::from(experiment.targets[target.index()].output_limit()),
+                    max_output: reserved[within],
                 })
             })
         })

@@ -134,13 +134,13 @@ struct Real {
 /// What a target's answers really took, failed attempts paid, too; `None` where an answer's part is not
 /// known.
 fn real(store: &Store, run: RunRow, target: TargetPos, planned: &[u32]) -> Result<Real, StoreError> {
-    let evidence = Evidence::read(store, run, target, planned.iter().copied())?;
+    let evidence = Evidence::read_lean(store, run, target, planned.iter().copied())?;
     let attempts = store.attempt_totals(run, target)?;
     let tokens = (evidence.usage_unknown == 0).then_some(evidence.usage);
     Ok(Real {
         input: tokens.map(|usage| usage.input_total() as f64),
         output: tokens.map(|usage| usage.output as f64),
-        dollars: (evidence.unpriced == 0).then(|| evidence.attempts_cost(&attempts).dollars()),
+        dollars: (evidence.unpriced == 0).then(|| evidence.answers_dollars + attempts.failed_cost.dollars()),
     })
 }
 

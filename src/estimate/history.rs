@@ -10,7 +10,7 @@ use crate::{
     evidence::{is_answer, measured},
     providers::Tokenizer,
     stats::SplitMix64,
-    store::{ListedRun, Store, StoreError},
+    store::{Detail, ListedRun, Store, StoreError},
 };
 
 /// The latest earlier runs of a target that are read.
@@ -202,7 +202,7 @@ fn gather(
             Ok(())
         })?;
         let before = ended;
-        store.for_each_trial_row(run.id, position, |trial| {
+        store.for_each_trial_row(run.id, position, Detail::Full, |trial| {
             if !is_answer(trial) {
                 return;
             }

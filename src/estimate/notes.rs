@@ -7,7 +7,7 @@ use crate::config::Experiment;
 pub(super) fn notes(experiment: &Experiment, outputs: &[OutputTokens]) -> Vec<String> {
     let mut notes = vec![];
     for (target, of) in experiment.targets.iter().zip(outputs) {
-        if target.price.is_none() {
+        if target.prices.standard().is_none() {
             notes.push(format!(
                 "no price for model `{}`: the dollars of `{}` are unknown (add a `[[price]]` row)",
                 target.settings.model, target.name

@@ -9,7 +9,7 @@ use super::{
     history::{Basis, PastCase, TargetHistory},
 };
 use crate::{
-    config::{Experiment, PlannedCase},
+    config::{Experiment, PlannedCase, reserved_output},
     domain::TargetPos,
     stats::{self, Clusters, Projection, SampleTable},
 };
@@ -36,8 +36,9 @@ pub struct OutputTokens {
     pub past_trials: usize,
     /// Of all requests together.
     pub total: Range,
-    /// Of all requests together, were every answer as long as it may be.
-    pub ceiling: f64,
+    /// Of all requests together, were every answer as long as it may be: as their requests say, else as
+    /// the model can; `None` where nobody knows that.
+    pub ceiling: Option<f64>,
     /// Segment by segment.
     pub segments: Vec<SegmentOutput>,
 }
@@ -60,11 +61,13 @@ pub struct SegmentOutput {
 /// Projects the output of `target`.
 pub fn output_tokens(experiment: &Experiment, target: TargetPos, history: &TargetHistory) -> OutputTokens {
     let requests: u64 = experiment.cases.iter().map(|planned| u64::from(planned.repeats)).sum();
-    let ceiling = requests as f64 * f64::from(experiment.targets[target.index()].output_limit());
+    let bounds = experiment.bounds(target);
+    let reserved = requests as f64 * reserved_output(bounds) as f64;
+    let ceiling = bounds.output.map(|most| requests as f64 * most as f64);
     let past: Vec<&PastCase> = history.cases.iter().filter(|case| !case.outputs.is_empty()).collect();
     let past_trials = past.iter().map(|case| case.outputs.len()).sum();
-    let total =
-        project(&experiment.cases, &past, history.basis).unwrap_or(SHARES.times(ceiling)).at_most(ceiling);
+    let total = project(&experiment.cases, &past, history.basis).unwrap_or(SHARES.times(reserved));
+    let total = ceiling.map_or(total, |ceiling| total.at_most(ceiling));
     OutputTokens {
         basis: if past.is_empty() { Basis::Nothing } else { history.basis },
         past_cases: past.len(),

@@ -219,7 +219,7 @@ impl Parts<'_> {
             output_tokens: self.output.total,
             segments: self.output.segments.clone(),
             cost_usd: part(|dollars| dollars.expected),
-            cost_ceiling_usd: dollars.as_ref().map(|dollars| dollars.ceiling),
+            cost_ceiling_usd: dollars.as_ref().and_then(|dollars| dollars.ceiling),
             cost_live_usd: part(|dollars| dollars.live),
             cost_batch_usd: dollars.as_ref().and_then(|dollars| dollars.batch),
             cost_cached_usd: dollars.as_ref().and_then(|dollars| dollars.cached),

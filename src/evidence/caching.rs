@@ -52,7 +52,10 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
-    use crate::{domain::Rates, evidence::trial::tests::answer};
+    use crate::{
+        domain::{Rates, Tariff},
+        evidence::trial::tests::answer,
+    };
 
     const DOLLAR: i64 = 1_000_000_000_000;
 
@@ -61,6 +64,7 @@ mod tests {
         Price {
             model: "m".into(),
             effective_from: Date::constant(2026, 1, 1),
+            tariff: Tariff::Standard,
             source: "test".into(),
             rates: Rates {
                 input: per_token(3_000_000),

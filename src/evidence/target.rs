@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     domain::{AnswerSource, CasePos, Cost, Price, RunRow, TargetPos, Usage},
-    store::{AttemptTotals, RunCase, Store, StoreError, TrialRow},
+    store::{AttemptTotals, Detail, RunCase, Store, StoreError, TrialRow},
 };
 
 /// What one target's stored trials say.
@@ -31,6 +31,8 @@ pub struct Evidence {
     pub usage_unknown: u64,
     /// Known cost of all answers: that of the attempt which was answered.
     pub answers_cost: Cost,
+    /// The same in dollars, added answer by answer: what estimates are held to keeps its last digit.
+    pub answers_dollars: f64,
     /// Answers whose cost is known.
     pub priced: u64,
     /// Answers whose cost is not known.
@@ -78,7 +80,24 @@ impl Evidence {
     ) -> Result<Self, StoreError> {
         let mut evidence = Self::of(planned);
         let prices = prices(store, run, target)?;
-        store.for_each_trial_row(run, target, |trial| evidence.note(trial, &prices))?;
+        store.for_each_trial_row(run, target, Detail::Full, |trial| evidence.note(trial, Some(&prices)))?;
+        evidence.close();
+        Ok(evidence)
+    }
+
+    /// The same without failures, assumptions, first tokens, waits and caching: what comparisons and
+    /// histories look at, read a quarter faster.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn read_lean(
+        store: &Store,
+        run: RunRow,
+        target: TargetPos,
+        planned: impl IntoIterator<Item = u32>,
+    ) -> Result<Self, StoreError> {
+        let mut evidence = Self::of(planned);
+        store.for_each_trial_row(run, target, Detail::Lean, |trial| evidence.note(trial, None))?;
         evidence.close();
         Ok(evidence)
     }
@@ -87,7 +106,7 @@ impl Evidence {
     #[cfg(test)]
     pub(super) fn fold(planned: &[u32], trials: &[TrialRow], prices: &[Price]) -> Self {
         let mut evidence = Self::of(planned.iter().copied());
-        trials.iter().for_each(|trial| evidence.note(trial, prices));
+        trials.iter().for_each(|trial| evidence.note(trial, Some(prices)));
         evidence.close();
         evidence
     }
@@ -96,7 +115,7 @@ impl Evidence {
         Self { cases: planned.into_iter().map(CaseEvidence::planned).collect(), ..Self::default() }
     }
 
-    fn note(&mut self, trial: &TrialRow, prices: &[Price]) {
+    fn note(&mut self, trial: &TrialRow, prices: Option<&[Price]>) {
         self.cases[trial.case.index()].note(trial);
         if let Err(reason) = measured(trial) {
             *self.not_measured.entry(reason).or_default() += 1;
@@ -114,6 +133,7 @@ impl Evidence {
         match trial.cost {
             Some(cost) => {
                 self.answers_cost += cost;
+                self.answers_dollars += cost.dollars();
                 self.priced += 1;
                 self.approximate += u64::from(trial.usage_flag.is_some());
             }
@@ -122,10 +142,12 @@ impl Evidence {
         if trial.source == AnswerSource::Cache {
             return;
         }
-        self.queue_wait_ms.push(trial.queue_wait_ms);
+        self.queue_wait_ms.extend(trial.queue_wait_ms);
         self.latency.note(trial.case, trial.latency_ms);
         self.first_token.note(trial.case, trial.first_token_ms);
-        self.caching.note(trial, prices);
+        if let Some(prices) = prices {
+            self.caching.note(trial, prices);
+        }
     }
 
     fn close(&mut self) {
@@ -187,7 +209,7 @@ impl Evidence {
 fn prices(store: &Store, run: RunRow, target: TargetPos) -> Result<Vec<Price>, StoreError> {
     let targets = store.targets(run)?;
     let model = targets.get(target.index()).map(|target| &target.model);
-    let mut prices = store.prices(run)?;
+    let mut prices: Vec<Price> = store.prices(run)?.into_iter().map(|(_, price)| price).collect();
     prices.retain(|price| Some(&price.model) == model);
     Ok(prices)
 }

@@ -44,7 +44,7 @@ pub(super) mod tests {
             cost: Some(Cost::from_picodollars(1_000_000_000_000)),
             latency_ms: Some(100.0),
             first_token_ms: None,
-            queue_wait_ms: 1.0,
+            queue_wait_ms: Some(1.0),
             attempts: 1,
             source: AnswerSource::Live,
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{Demand, LimitReport, LiveLimits, Usage};
+use crate::domain::{Demand, LimitReport, LiveLimits, PerDimension, Usage};
 
 use super::{
     LearntLimits, Limits,
@@ -83,7 +83,7 @@ impl Limiter {
             Used::Unknown if self.configured.output_reserved => taken,
             Used::Unknown => Demand { output: self.outputs.value().unwrap_or(0).min(taken.output), ..taken },
             Used::Nothing => {
-                if let Some(requests) = &mut self.buckets.requests {
+                if let Some(requests) = &mut self.buckets.each.requests {
                     requests.give_back(1);
                 }
                 Demand::default()
@@ -171,10 +171,12 @@ impl Limiter {
                 (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
-        set_up(&mut self.buckets.requests, limits.per_minute.requests, burst_s * BURST_SHARE, sent.requests);
-        set_up(&mut self.buckets.input, limits.per_minute.input, burst_s, sent.tokens.input);
-        set_up(&mut self.buckets.output, limits.per_minute.output, burst_s, sent.tokens.output);
-        let both = sent.tokens.input.saturating_add(sent.tokens.output);
+        let bursts = PerDimension { requests: burst_s * BURST_SHARE, input: burst_s, output: burst_s };
+        let each = self.buckets.each.as_mut().zip(limits.per_minute).zip(bursts.zip(sent.each));
+        for ((bucket, limit), (burst_s, sent)) in each {
+            set_up(bucket, limit, burst_s, sent);
+        }
+        let both = sent.each.input.saturating_add(sent.each.output);
         set_up(&mut self.buckets.tokens, limits.tokens, burst_s, both);
     }
 }
@@ -183,16 +185,14 @@ impl Limiter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Unmetered {
     since: Option<Instant>,
-    requests: u64,
-    tokens: Demand,
+    each: PerDimension<u64>,
 }
 
 impl Unmetered {
     fn add(&mut self, taken: Demand) {
         self.since.get_or_insert_with(Instant::now);
-        self.requests = self.requests.saturating_add(1);
-        self.tokens.input = self.tokens.input.saturating_add(taken.input);
-        self.tokens.output = self.tokens.output.saturating_add(taken.output);
+        let taken = PerDimension { requests: 1, input: taken.input, output: taken.output };
+        self.each = self.each.zip(taken).map(|(sent, more)| sent.saturating_add(more));
     }
 
     /// What a limit of `per_minute` has given back since.
@@ -205,9 +205,8 @@ impl Unmetered {
 /// One bucket a limit; none where the limit is not known.
 #[derive(Debug, Default)]
 struct Buckets {
-    requests: Option<Bucket>,
-    input: Option<Bucket>,
-    output: Option<Bucket>,
+    each: PerDimension<Option<Bucket>>,
+    /// Of input and output together.
     tokens: Option<Bucket>,
 }
 
@@ -248,7 +247,8 @@ impl Buckets {
     }
 
     fn each(&mut self) -> [&mut Option<Bucket>; 4] {
-        [&mut self.requests, &mut self.input, &mut self.output, &mut self.tokens]
+        let PerDimension { requests, input, output } = self.each.as_mut();
+        [requests, input, output, &mut self.tokens]
     }
 }
 

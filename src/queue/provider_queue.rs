@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     domain::{
         AskerPos, Attempt, AttemptEnd, Begun, Call, ErrorClass, Failure, FailureKind, LimitReport, Outcome,
-        ProviderName, Purpose, Reply, RunEvent, Settled, Settlement, StopReason, UnixMillis,
+        ProviderName, Purpose, Reply, RunEvent, Settled, Settlement, StopReason, Tariff, UnixMillis,
     },
     providers::{Provider, Rejection},
 };
@@ -414,6 +414,8 @@ fn record(
         request_id,
         metered,
         cost: answer.as_ref().ok().and_then(|reply| reply.reported_cost),
+        price: None,
+        tariff: Tariff::Standard,
         stderr,
     }
 }

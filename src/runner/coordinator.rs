@@ -16,11 +16,10 @@ use tokio::{
 };
 
 use super::{
-    budget::{Admission, Budget, Reservation, SharedBudget},
     early_stop::EarlyStop,
     grading::{Graded, GradingPool, Ungraded},
     plan::{Cursor, PlannedTrial, TrialPlan},
-    pricing,
+    record,
     warm_up::{Entry, Prefix, WarmUp},
 };
 use crate::{
@@ -30,6 +29,7 @@ use crate::{
         RunStatus, Settlement, StopReason, TargetPos, TrialKey, TrialRecord, UnixMillis, Verdict,
     },
     queue::{Hooks, ProviderQueue},
+    spend::{Ledger, Prices, Refusal, Reservation},
     store::{RequestHash, Reusable, Store, StoreError, StoreWriter, Write},
 };
 
@@ -61,6 +61,8 @@ pub struct RunParts {
     pub queues: Vec<Arc<ProviderQueue>>,
     /// The comparisons that may end the run early.
     pub early_stop: Option<EarlyStop>,
+    /// What each target costs, by the price rows of the run.
+    pub prices: Vec<Prices>,
     /// What the run has spent before, in earlier sessions.
     pub spent: Cost,
     /// The store to look for earlier answers in, where a target uses them again.
@@ -225,7 +227,8 @@ struct Coordinator {
     experiment: Arc<Experiment>,
     plan: TrialPlan,
     lanes: Vec<Lane>,
-    budget: SharedBudget,
+    ledger: Ledger,
+    prices: Vec<Prices>,
     earlier: Option<Store>,
     writer: StoreWriter,
     committed: mpsc::UnboundedReceiver<Vec<TrialKey>>,
@@ -246,7 +249,8 @@ struct Coordinator {
 
 impl Coordinator {
     fn new(parts: RunParts) -> Self {
-        let RunParts { run, experiment, plan, queues, early_stop, spent, earlier, failed, .. } = parts;
+        let RunParts { run, experiment, plan, queues, early_stop, prices, spent, earlier, failed, .. } =
+            parts;
         let RunParts { writer, committed, events, .. } = parts;
         let order: Option<Arc<[CasePos]>> = early_stop.as_ref().map(|stop| stop.order().into());
         let lanes = queues.into_iter().enumerate().map(|(at, queue)| {
@@ -271,7 +275,8 @@ impl Coordinator {
         let (begins, begun) = mpsc::unbounded_channel();
         Self {
             lanes: lanes.collect(),
-            budget: SharedBudget::new(Budget::new(experiment.settings.max_cost, spent)),
+            prices,
+            ledger: Ledger::new(experiment.settings.max_cost, spent),
             earlier,
             run,
             experiment,
@@ -382,24 +387,18 @@ impl Coordinator {
         let queue = Arc::clone(&self.lanes[at].queue);
         let (key, first) = (self.key(planned), planned.first_attempt);
         let call = self.experiment.call(queue.provider(), key, first, question, hash);
-        // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
-        let worst = call.worst.unwrap_or(Cost::ZERO);
-        let admitted = self.budget.admit(worst);
-        let reservation = match admitted {
+        let reservation = match self.ledger.reserve(call.worst) {
             Ok(reservation) => reservation,
-            Err(Admission::Granted | Admission::Later) => {
+            Err(Refusal::Later) => {
                 self.lanes[at].held = Some(planned);
                 return false;
             }
-            Err(Admission::Never) => {
-                self.progress.over_budget = true;
-                let (spent, limit) = {
-                    let budget = self.budget.lock();
-                    (budget.spent(), budget.limit().expect("only a limit refuses"))
-                };
-                self.note_stop(StopReason::Budget { spent, limit });
-                self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
-                return false;
+            Err(Refusal::Never { spent, limit }) => {
+                return self.over_budget(StopReason::Budget { spent, limit });
+            }
+            Err(Refusal::Unbounded) => {
+                let target = self.experiment.targets[planned.target.index()].name.clone();
+                return self.over_budget(StopReason::Unbounded { target });
             }
         };
         self.take_off(planned, at);
@@ -410,6 +409,14 @@ impl Coordinator {
             Flight { planned, queue: at, hash, prefix, landing: Landing::Queue(settlement, reservation) }
         });
         true
+    }
+
+    /// Nothing more is started: the budget has no room for it, nor will have.
+    fn over_budget(&mut self, reason: StopReason) -> bool {
+        self.progress.over_budget = true;
+        self.note_stop(reason);
+        self.lanes.iter_mut().for_each(|lane| lane.exhausted = true);
+        false
     }
 
     /// Notes that a trial is under way.
@@ -483,15 +490,15 @@ impl Coordinator {
         match flight.landing {
             Landing::Earlier(reusable) => {
                 let key = self.key(flight.planned);
-                let record = pricing::reused(key, flight.planned.first_attempt, &reusable);
+                let record = record::reused(key, flight.planned.first_attempt, &reusable);
                 self.on_ended(flight.planned, flight.queue, record, vec![]).await?;
                 self.note_asked(key, flight.hash, Some(reusable)).await
             }
             Landing::Queue(Settlement::Ended(settled), reservation) => {
                 let key = self.key(flight.planned);
-                let price = self.experiment.targets[flight.planned.target.index()].price.as_ref();
-                let (record, attempts) = pricing::priced(key, flight.planned.first_attempt, *settled, price);
-                reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
+                let prices = &self.prices[flight.planned.target.index()];
+                let (record, attempts) = record::priced(key, flight.planned.first_attempt, *settled, prices);
+                reservation.settle(&attempts);
                 if record.outcome == Outcome::Cancelled {
                     return self.on_cancelled(record, attempts).await;
                 }
@@ -499,10 +506,10 @@ impl Coordinator {
                 self.note_asked(key, flight.hash, None).await
             }
             Landing::Queue(Settlement::Returned { mut attempts }, reservation) => {
-                let price = self.experiment.targets[flight.planned.target.index()].price.as_ref();
-                pricing::price_attempts(&mut attempts, price);
-                reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
-                if reservation.is_refused() {
+                self.prices[flight.planned.target.index()].put_on(&mut attempts);
+                let is_refused = reservation.is_refused();
+                reservation.settle(&attempts);
+                if is_refused {
                     let made = u32::try_from(attempts.len()).expect("retries are few");
                     let first_attempt = flight.planned.first_attempt + made;
                     let lane = &mut self.lanes[flight.queue];
@@ -634,7 +641,8 @@ impl Coordinator {
             self.on_flight(flight).await?;
         }
         for (key, started_at) in std::mem::take(&mut self.flying) {
-            self.writer.send(Write::Trial(Box::new(pricing::cancelled(key, started_at)))).await?;
+            self.note_attempts(key, vec![record::given_up(started_at)]).await?;
+            self.writer.send(Write::Trial(Box::new(record::cancelled(key, started_at)))).await?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::{fs, path::Path, sync::Arc};
 use jiff::civil::Date;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::pricing;
+use super::record;
 use crate::{
     config::{self, Experiment, Overrides},
     domain::{CasePos, Outcome, Repeat, RunRow, Settlement, TargetPos, TrialKey},
@@ -71,7 +71,7 @@ async fn a_third_dialect_is_asked_streamed_priced_and_refused_like_the_others() 
             let key =
                 TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat::FIRST };
             let experiment = read(folder.path(), "http://127.0.0.1:9", target);
-            let (record, _) = pricing::priced(key, 1, *settled, experiment.targets[0].price.as_ref());
+            let (record, _) = record::priced(key, 1, *settled, &experiment.targets[0].prices);
             assert_eq!(record.outcome, Outcome::Answered);
             assert!(["4", "5", "6", "7"].contains(&record.answer.as_str()), "{record:?}");
             assert!(record.request_id.is_some_and(|id| id.starts_with("req_mock")));

@@ -13,7 +13,8 @@ use serde::{
 
 use super::error::StoreError;
 use crate::domain::{
-    Cost, ErrorClass, Failure, FailureKind, Fingerprint, Metered, PassIf, TrialKey, UnixMillis, Usage,
+    Cost, ErrorClass, Failure, FailureKind, Fingerprint, Metered, PassIf, PricePos, Tariff, TrialKey,
+    UnixMillis, Usage,
 };
 
 /// Reads a row's columns one after the other, in the order in which the query lists them.
@@ -89,6 +90,11 @@ impl<'row, 'statement> Columns<'row, 'statement> {
 
     pub(super) fn cost(&mut self) -> rusqlite::Result<Option<Cost>> {
         Ok(self.take::<Option<i64>>()?.map(Cost::from_picodollars))
+    }
+
+    /// A tariff; NULL is the standard one.
+    pub(super) fn tariff(&mut self) -> rusqlite::Result<Tariff> {
+        self.optional_name().map(Option::unwrap_or_default)
     }
 
     /// A count of rows.
@@ -169,6 +175,12 @@ impl<'statement, 'connection> Binder<'statement, 'connection> {
         self.put(usage.map(|usage| tokens(usage.cache_write_1h)))?;
         self.put(usage.map(|usage| tokens(usage.output)))?;
         self.put(usage.and_then(|usage| usage.reasoning).map(tokens))
+    }
+
+    /// The row that priced something, and at what tariff; the standard one is NULL.
+    pub(super) fn tariff(&mut self, price: Option<PricePos>, tariff: Tariff) -> rusqlite::Result<()> {
+        self.put(price)?;
+        self.put((!tariff.is_standard()).then(|| tariff.as_str()))
     }
 
     /// Runs the statement; gives the number of rows it changed.

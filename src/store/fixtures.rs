@@ -8,7 +8,7 @@ use super::{CreatedRun, NewGrader, NewRun, NewTarget, Store, StoreError, Write};
 use crate::domain::{
     AnswerKeeping, AnswerSource, Attempt, AttemptEnd, Case, CasePos, Cost, ErrorClass, Examples, Failure,
     FailureKind, Fingerprint, GraderSpec, Input, Metered, Outcome, PassIf, Repeat, RunRow, Score, TargetPos,
-    TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
+    Tariff, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
 };
 
 pub(super) fn case(id: &str) -> Case {
@@ -89,6 +89,8 @@ pub(super) fn answered(key: TrialKey, answer: &str) -> TrialRecord {
         stop_reason: Some("end_turn".to_owned()),
         metered: Metered::from(Usage { input_uncached: 100, output: 20, ..Usage::default() }),
         cost: Some(Cost::from_picodollars(3_735_000_000)),
+        price: None,
+        tariff: Tariff::Standard,
         latency_ms: Some(412.5),
         first_token_ms: None,
         queue_wait_ms: 0.0,
@@ -130,6 +132,8 @@ pub(super) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Writ
         request_id: Some("req_1".to_owned()),
         metered: Metered::default(),
         cost: None,
+        price: None,
+        tariff: Tariff::Standard,
         stderr: None,
     };
     Write::Attempt { key, attempt: Box::new(attempt) }

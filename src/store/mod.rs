@@ -42,10 +42,10 @@ pub use self::{
     life::{Compacted, ConfigForm, Forget, Forgotten, KindSize, Merged, RunSize, StoreInfo},
     open::Store,
     read::{
-        AttemptTotals, ExportedTrial, GraderRow, ListedRun, Returned, RunCase, RunDetail, ScoreRow,
+        AttemptTotals, Detail, ExportedTrial, GraderRow, ListedRun, Returned, RunCase, RunDetail, ScoreRow,
         StoredTrial, TrialRow,
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},
-    write::{CreatedRun, NewRun, RunClaim, StoreWriter, Write},
+    write::{CommitListener, CreatedRun, NewRun, RunClaim, StoreWriter, Write},
 };

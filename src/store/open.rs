@@ -71,7 +71,7 @@ impl Store {
     /// # Errors
     /// When there is no such file, it cannot be opened, is not a store, or has a version that cannot
     /// be read.
-    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+    pub fn open_to_read(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
@@ -216,7 +216,7 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("deep/er/caseload.db");
         Store::open(&path).unwrap();
-        assert!(Store::open_read_only(&path).unwrap().list_runs().unwrap().is_empty());
+        assert!(Store::open_to_read(&path).unwrap().list_runs().unwrap().is_empty());
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_missing_store_is_told_with_a_hint_when_it_is_only_read() {
-        let error = Store::open_read_only("no/such/caseload.db").unwrap_err();
+        let error = Store::open_to_read("no/such/caseload.db").unwrap_err();
         assert_eq!(
             error.to_string(),
             "no store at `no/such/caseload.db`\n  hint: run an experiment first, or give its place with --store"

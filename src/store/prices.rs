@@ -9,7 +9,7 @@ use super::{
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{Cost, Price, Rates, RunRow, Tier};
+use crate::domain::{Cost, Price, PricePos, Rates, RunRow, Tier};
 
 /// A tier as JSON, in picodollars a token.
 #[derive(Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl From<StoredTier> for Tier {
     }
 }
 
-/// Stores price rows with a run; a row that is there already stays.
+/// Stores price rows with a new run, in this order; of two that are the same the first has the place.
 pub(super) fn insert(connection: &Connection, run: RunRow, prices: &[Price]) -> Result<(), StoreError> {
     for price in prices {
         let tiers: Vec<StoredTier> = price.tiers.iter().map(StoredTier::from).collect();
@@ -62,15 +62,18 @@ pub(super) fn insert(connection: &Connection, run: RunRow, prices: &[Price]) -> 
         let picodollars = |rate: Option<Cost>| rate.map(Cost::picodollars);
         connection
             .execute(
-                "INSERT INTO price (run, model, effective_from, source, input_picodollars,
-                    output_picodollars, cache_read_picodollars, cache_write_5m_picodollars,
-                    cache_write_30m_picodollars, cache_write_1h_picodollars, tiers, batch_half)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                "INSERT INTO price (run, position, model, effective_from, tariff, source,
+                    input_picodollars, output_picodollars, cache_read_picodollars,
+                    cache_write_5m_picodollars, cache_write_30m_picodollars,
+                    cache_write_1h_picodollars, tiers, batch_half)
+                 SELECT ?1, coalesce(max(position) + 1, 0), ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
+                    ?13 FROM price WHERE run = ?1
                  ON CONFLICT DO NOTHING",
                 params![
                     run,
                     price.model.as_str(),
                     price.effective_from.to_string(),
+                    price.tariff.as_str(),
                     price.source,
                     price.rates.input.picodollars(),
                     price.rates.output.picodollars(),
@@ -88,36 +91,30 @@ pub(super) fn insert(connection: &Connection, run: RunRow, prices: &[Price]) -> 
 }
 
 impl Store {
-    /// Adds price rows that a resume uses and the run has not yet used.
-    ///
-    /// # Errors
-    /// When the store cannot be written.
-    pub fn add_prices(&self, run: RunRow, prices: &[Price]) -> Result<(), StoreError> {
-        insert(&self.connection, run, prices)
-    }
-
-    /// The price rows that a run used, by model and date.
+    /// The price rows that a run uses, each with its position.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn prices(&self, run: RunRow) -> Result<Vec<Price>, StoreError> {
+    pub fn prices(&self, run: RunRow) -> Result<Vec<(PricePos, Price)>, StoreError> {
         self.connection
             .prepare_cached(
-                "SELECT model, effective_from, source, input_picodollars, output_picodollars,
+                "SELECT position, model, effective_from, tariff, source, input_picodollars, output_picodollars,
                     cache_read_picodollars, cache_write_5m_picodollars, cache_write_30m_picodollars,
                     cache_write_1h_picodollars, tiers, batch_half
-                 FROM price WHERE run = ? ORDER BY model, effective_from",
+                 FROM price WHERE run = ? ORDER BY position",
             )
             .and_then(|mut statement| statement.query_map([run], price)?.collect())
             .map_err(failed_to("read the run's prices"))
     }
 }
 
-fn price(row: &rusqlite::Row<'_>) -> rusqlite::Result<Price> {
+fn price(row: &rusqlite::Row<'_>) -> rusqlite::Result<(PricePos, Price)> {
     let mut columns = Columns::of(row);
-    Ok(Price {
+    let position = columns.take()?;
+    let price = Price {
         model: columns.take::<String>()?.into(),
         effective_from: columns.name::<Date>()?,
+        tariff: columns.name()?,
         source: columns.take()?,
         rates: Rates {
             input: Cost::from_picodollars(columns.take()?),
@@ -129,13 +126,14 @@ fn price(row: &rusqlite::Row<'_>) -> rusqlite::Result<Price> {
         },
         tiers: columns.json::<Vec<StoredTier>>()?.into_iter().map(Tier::from).collect(),
         batch_half: columns.take()?,
-    })
+    };
+    Ok((position, price))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixtures::store_with;
+    use crate::{domain::Tariff, store::fixtures::store_with};
 
     #[test]
     fn a_price_comes_back_with_its_unknown_parts_and_tiers() {
@@ -151,14 +149,17 @@ mod tests {
         let price = Price {
             model: "m-1".into(),
             effective_from: Date::constant(2026, 2, 1),
+            tariff: Tariff::Standard,
             source: "https://example.com/prices, read 2026-02-03".to_owned(),
             rates,
             tiers: vec![Tier { above_input_tokens: 200_000, rates: Rates { cache_read: None, ..rates } }],
             batch_half: true,
         };
-        store.add_prices(run.id, std::slice::from_ref(&price)).unwrap();
+        insert(&store.connection, run.id, std::slice::from_ref(&price)).unwrap();
         // The row as it was first used stays.
-        store.add_prices(run.id, &[Price { source: "later".to_owned(), ..price.clone() }]).unwrap();
-        assert_eq!(store.prices(run.id).unwrap(), [price]);
+        let batch = Price { tariff: Tariff::Batch, ..price.clone() };
+        let later = Price { source: "later".to_owned(), ..price.clone() };
+        insert(&store.connection, run.id, &[later, batch.clone()]).unwrap();
+        assert_eq!(store.prices(run.id).unwrap(), [(PricePos(0), price), (PricePos(1), batch)]);
     }
 }

@@ -110,7 +110,8 @@ impl Store {
     }
 
     /// How many attempts for each (target, case) may have been billed at a cost nobody told: failed ones
-    /// that may be billed, answers without a price, and trials cancelled in flight.
+    /// that may be billed, answers without a price, and trials cancelled in flight of which stores of
+    /// version 0.1 kept no attempt. An attempt stays, whatever becomes of its trial.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::{
-    CreatedRun, Store, StoreError, StoreWriter, ToGrade,
+    CommitListener, CreatedRun, Detail, Store, StoreError, StoreWriter, ToGrade,
     fixtures::{answered, case, create, failed, graded, key, score, trial, write_attempt},
     write::writer::Write,
 };
@@ -37,17 +37,21 @@ impl File {
         let path = folder.path().join("caseload.db");
         let mut store = Store::open(&path).unwrap();
         let CreatedRun { id: run, claim, .. } = create(&mut store, &cases_named(cases), repeats).unwrap();
-        let writer = StoreWriter::start(store, claim, committed).unwrap();
+        let writer = StoreWriter::start(store, claim, committed.map(listener)).unwrap();
         (Self { _folder: folder, path, run }, writer)
     }
 
     fn read(&self) -> Store {
-        Store::open_read_only(&self.path).unwrap()
+        Store::open_to_read(&self.path).unwrap()
     }
 
     fn number(&self, sql: &str) -> i64 {
         number(&self.path, sql)
     }
+}
+
+fn listener(committed: mpsc::UnboundedSender<Vec<TrialKey>>) -> CommitListener {
+    CommitListener { committed, room: 64 }
 }
 
 fn cases_named(count: usize) -> Vec<Case> {
@@ -285,7 +289,7 @@ fn two_writers_and_a_reader_never_meet_a_lock() {
         }
         scope.spawn(|| {
             let reader = loop {
-                match Store::open_read_only(&path) {
+                match Store::open_to_read(&path) {
                     Ok(store) => break store,
                     // The writers are just about to make it.
                     Err(StoreError::Missing { .. } | StoreError::NotAStore { .. }) => thread::yield_now(),
@@ -314,7 +318,7 @@ fn a_process_that_dies_while_it_writes() {
     let mut store = Store::open(&path).unwrap();
     let run = create(&mut store, &cases_named(1_000), 1).unwrap();
     let (committed, mut told) = mpsc::unbounded_channel();
-    let writer = StoreWriter::start(store, run.claim, Some(committed)).unwrap();
+    let writer = StoreWriter::start(store, run.claim, Some(listener(committed))).unwrap();
     let mut safe = 0;
     for case in 0..1_000 {
         writer.blocking_send(trial(answered(key(run.id, 0, case, 1), "paid"))).unwrap();
@@ -386,7 +390,7 @@ fn a_scorecard_reads_unknown_as_unknown_and_zero_as_zero() {
     writer.finish().unwrap();
     let mut found = BTreeMap::new();
     file.read()
-        .for_each_trial_row(file.run, TargetPos(0), |row| {
+        .for_each_trial_row(file.run, TargetPos(0), Detail::Full, |row| {
             found.insert(row.case, (row.cost, row.usage, row.latency_ms));
         })
         .unwrap();

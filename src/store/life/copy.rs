@@ -22,7 +22,7 @@ pub(super) struct Part<'a> {
 }
 
 /// Tables that are not copied row by row.
-const APART: [&str; 4] = ["run_lock", "run_shard", "grader", "run_case"];
+const APART: [&str; 5] = ["run_lock", "run_shard", "grader", "price", "run_case"];
 
 /// Copies the cases, trials and all else of `parts` into `run`, the cases in golden-set order.
 pub(super) fn join_parts(to: &Connection, parts: &[Part<'_>], run: RunRow) -> Result<(), StoreError> {
@@ -31,12 +31,13 @@ pub(super) fn join_parts(to: &Connection, parts: &[Part<'_>], run: RunRow) -> Re
     for (at, part) in parts.iter().enumerate() {
         let places = &places[at];
         let graders = copy_graders(part, to, run).map_err(&failed)?;
+        let prices = copy_prices(part, to, run).map_err(&failed)?;
         copy_cases(part, to, run, places)?;
         let mut answers = AnswerMap::prepare(part.connection, to).map_err(&failed)?;
         let theirs = run_tables(part.connection).map_err(&failed)?;
         for table in theirs.iter().filter(|table| !APART.contains(&table.name.as_str())) {
             let shared = !table.is_per_trial();
-            if at > 0 && shared && table.name != "price" {
+            if at > 0 && shared {
                 // Targets are those of the first part.
                 continue;
             }
@@ -46,6 +47,9 @@ pub(super) fn join_parts(to: &Connection, parts: &[Part<'_>], run: RunRow) -> Re
                     ("case_position", Value::Integer(old)) => Value::Integer(place(places, old)?),
                     ("grader", Value::Integer(old)) if table.name == "score" => {
                         Value::Integer(graders.get(&old).copied().unwrap_or(old))
+                    }
+                    ("price", Value::Integer(old)) => {
+                        Value::Integer(prices.get(&old).copied().unwrap_or(old))
                     }
                     ("answer", Value::Integer(old)) if table.name == "trial" => {
                         Value::Integer(answers.id_of(old)?)
@@ -109,6 +113,38 @@ fn copy_graders(part: &Part<'_>, to: &Connection, run: RunRow) -> rusqlite::Resu
         };
         places.insert(old, new);
     }
+    Ok(places)
+}
+
+/// Copies the price rows that the run does not have yet; where each stands there.
+fn copy_prices(part: &Part<'_>, to: &Connection, run: RunRow) -> rusqlite::Result<HashMap<i64, i64>> {
+    let mut theirs = part
+        .connection
+        .prepare("SELECT position, model, effective_from, tariff, region FROM price WHERE run = ?")?;
+    let mut rows = theirs.query([part.run])?;
+    let mut places = HashMap::new();
+    let mut next: i64 = to.query_row("SELECT count(*) FROM price WHERE run = ?", [run], |row| row.get(0))?;
+    while let Some(row) = rows.next()? {
+        let old: i64 = row.get(0)?;
+        let (model, from, tariff, region): (String, String, String, String) =
+            (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+        let known: Option<i64> = to
+            .prepare_cached(
+                "SELECT position FROM price
+                 WHERE run = ? AND model = ? AND effective_from = ? AND tariff = ? AND region = ?",
+            )?
+            .query_row(params![run, model, from, tariff, region], |row| row.get(0))
+            .optional()?;
+        places.insert(old, known.unwrap_or(next));
+        next += i64::from(known.is_none());
+    }
+    copy_rows(part.connection, to, "price", "run = ?", part.run, &mut |column, value| {
+        Ok(match (column, value) {
+            ("run", _) => Value::Integer(run.0),
+            ("position", Value::Integer(old)) => Value::Integer(place(&places, old)?),
+            (_, value) => value,
+        })
+    })?;
     Ok(places)
 }
 

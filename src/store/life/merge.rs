@@ -98,7 +98,7 @@ impl Store {
                 return Err(StoreError::MergeOfItself { path: other.clone() });
             }
         }
-        let stores: Vec<Store> = others.iter().map(Store::open_read_only).collect::<Result<_, _>>()?;
+        let stores: Vec<Store> = others.iter().map(Store::open_to_read).collect::<Result<_, _>>()?;
         let (groups, mut done) = self.plan(&stores, renumber, form)?;
         let failed = failed_to("merge the stores");
         let transaction =

@@ -16,6 +16,6 @@ pub use self::{
     find::{ListedRun, RunDetail},
     history::Returned,
     score_rows::{GraderRow, ScoreRow},
-    trial_rows::TrialRow,
+    trial_rows::{Detail, TrialRow},
     trials::StoredTrial,
 };

@@ -1,4 +1,6 @@
 //! Trials as they are counted: one row type and one SELECT for all that count them, never an answer.
+//!
+//! A comparison of a million trials spends its time here; it reads a third fewer columns.
 
 use rusqlite::params;
 
@@ -24,24 +26,51 @@ pub struct TrialRow {
     pub gradable: bool,
     /// What its graders said together; `None`: not graded (yet), or not to be graded.
     pub verdict: Option<Verdict>,
-    /// What went wrong, when it failed.
+    /// What went wrong, when it failed; `None` in a lean row.
     pub failure: Option<FailureKind>,
     /// Tokens of the successful attempt; `None` when they are not known.
     pub usage: Option<Usage>,
-    /// Why they are not to be trusted as they stand.
+    /// Why they are not to be trusted as they stand; `None` in a lean row.
     pub usage_flag: Option<UsageFlag>,
     /// What the successful attempt cost; `None` when that is not known.
     pub cost: Option<Cost>,
     /// The successful attempt's own time, in milliseconds.
     pub latency_ms: Option<f64>,
-    /// Its time to first token, in milliseconds.
+    /// Its time to first token, in milliseconds; `None` in a lean row.
     pub first_token_ms: Option<f64>,
-    /// Time spent waiting for a place, in milliseconds.
-    pub queue_wait_ms: f64,
-    /// Attempts made for it.
+    /// Time spent waiting for a place, in milliseconds; `None` in a lean row.
+    pub queue_wait_ms: Option<f64>,
+    /// Attempts made for it; 1 in a lean row.
     pub attempts: u32,
-    /// Where its answer came from.
+    /// Where its answer came from; *live* in a lean row.
     pub source: AnswerSource,
+}
+
+/// How much of each trial is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// All of it.
+    Full,
+    /// What comparisons count: no waits, first tokens, failures or sources.
+    Lean,
+}
+
+impl Detail {
+    fn columns(self) -> &'static str {
+        match self {
+            Self::Full => {
+                "case_position, repeat, outcome, gradable, verdict,
+                 input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output,
+                 reasoning, cost_picodollars, latency_ms,
+                 failure_kind, usage_flag, first_token_ms, queue_wait_ms, attempts, source"
+            }
+            Self::Lean => {
+                "case_position, repeat, outcome, gradable, verdict,
+                 input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output,
+                 NULL, cost_picodollars, latency_ms"
+            }
+        }
+    }
 }
 
 impl Store {
@@ -53,42 +82,86 @@ impl Store {
         &self,
         run: RunRow,
         target: TargetPos,
+        detail: Detail,
         mut each: impl FnMut(&TrialRow),
     ) -> Result<(), StoreError> {
         let failed = failed_to("read the trials");
-        let mut statement = self
-            .connection
-            .prepare_cached(
-                "SELECT case_position, repeat, outcome, gradable, verdict, failure_kind,
-                    input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output,
-                    reasoning, usage_flag, cost_picodollars, latency_ms, first_token_ms, queue_wait_ms,
-                    attempts, source
-                 FROM trial WHERE run = ? AND target = ? ORDER BY case_position, repeat",
-            )
-            .map_err(&failed)?;
+        let query = format!(
+            "SELECT {} FROM trial WHERE run = ? AND target = ? ORDER BY case_position, repeat",
+            detail.columns()
+        );
+        let mut statement = self.connection.prepare_cached(&query).map_err(&failed)?;
         let mut rows = statement.query(params![run, target]).map_err(&failed)?;
         while let Some(row) = rows.next().map_err(&failed)? {
-            each(&trial_row(&mut Columns::of(row)).map_err(&failed)?);
+            each(&trial_row(&mut Columns::of(row), detail).map_err(&failed)?);
         }
         Ok(())
     }
 }
 
-fn trial_row(columns: &mut Columns<'_, '_>) -> rusqlite::Result<TrialRow> {
-    Ok(TrialRow {
+fn trial_row(columns: &mut Columns<'_, '_>, detail: Detail) -> rusqlite::Result<TrialRow> {
+    let lean = TrialRow {
         case: columns.take()?,
         repeat: columns.take()?,
         outcome: columns.name()?,
         gradable: columns.take()?,
         verdict: columns.optional_name()?,
-        failure: columns.optional_name()?,
         usage: columns.usage()?,
-        usage_flag: columns.optional_name()?,
         cost: columns.cost()?,
         latency_ms: columns.take()?,
+        failure: None,
+        usage_flag: None,
+        first_token_ms: None,
+        queue_wait_ms: None,
+        attempts: 1,
+        source: AnswerSource::Live,
+    };
+    if detail == Detail::Lean {
+        return Ok(lean);
+    }
+    Ok(TrialRow {
+        failure: columns.optional_name()?,
+        usage_flag: columns.optional_name()?,
         first_token_ms: columns.take()?,
         queue_wait_ms: columns.take()?,
         attempts: columns.take()?,
         source: columns.name()?,
+        ..lean
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{
+        fixtures::{answered, key, store_with},
+        write::insert::Inserts,
+    };
+
+    #[test]
+    fn a_lean_row_says_the_same_of_what_it_says() {
+        let (store, run) = store_with(2, 2);
+        let mut inserts = Inserts::prepare(&store.connection).unwrap();
+        for (case, repeat) in [(1, 1), (0, 2), (0, 1)] {
+            inserts.trial(&answered(key(run.id, 0, case, repeat), "x")).unwrap();
+        }
+        drop(inserts);
+        let read = |detail| {
+            let mut rows = vec![];
+            store.for_each_trial_row(run.id, TargetPos(0), detail, |row| rows.push(*row)).unwrap();
+            rows
+        };
+        let (full, lean) = (read(Detail::Full), read(Detail::Lean));
+        let places: Vec<(u32, u32)> = full.iter().map(|row| (row.case.0, row.repeat.0)).collect();
+        assert_eq!(places, [(0, 1), (0, 2), (1, 1)]);
+        for (full, lean) in full.iter().zip(&lean) {
+            assert!(full.queue_wait_ms.is_some());
+            let TrialRow { case, repeat, outcome, gradable, verdict, cost, latency_ms, .. } = *full;
+            let usage = full.usage.map(|usage| Usage { reasoning: None, ..usage });
+            let said =
+                TrialRow { case, repeat, outcome, gradable, verdict, cost, latency_ms, usage, ..*lean };
+            assert_eq!(*lean, said);
+        }
+        assert_eq!(full.len(), lean.len());
+    }
 }

@@ -2,7 +2,9 @@
 
 use rusqlite::{Connection, Row, params};
 
-use crate::domain::{Attempt, AttemptEnd, CasePos, Metered, RunRow, Score, TrialKey, TrialRecord, Verdict};
+use crate::domain::{
+    Attempt, AttemptEnd, CasePos, Metered, RunRow, Score, Tariff, TrialKey, TrialRecord, Verdict,
+};
 use crate::store::{
     columns::{Columns, failure},
     error::{StoreError, failed_to},
@@ -28,7 +30,7 @@ pub(in crate::store) const TRIAL: &str = "t.run, t.target, t.case_position, t.re
     t.reasoning, t.usage_flag, t.cost_picodollars, t.latency_ms, t.first_token_ms, t.queue_wait_ms,
     t.backoff_wait_ms, t.attempts, t.source, t.started_at, t.finished_at, t.stop_reason, t.request_id,
     t.model_returned, t.system_fingerprint, t.failure_status, t.failure_retry_after_ms,
-    t.failure_may_be_billed, t.failure_message, t.usage_raw, a.text, a.zstd,
+    t.failure_may_be_billed, t.failure_message, t.usage_raw, t.price, t.tariff, a.text, a.zstd,
     (a.id IS NOT NULL AND a.text = '' AND a.zstd IS NULL),
     (SELECT p.retrieved FROM application p WHERE p.run = t.run AND p.target = t.target
         AND p.case_position = t.case_position AND p.repeat = t.repeat),
@@ -52,6 +54,8 @@ pub(in crate::store) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTr
         stop_reason: None,
         metered: Metered { usage, flag, raw: None },
         cost: columns.cost()?,
+        price: None,
+        tariff: Tariff::Standard,
         latency_ms: columns.take()?,
         first_token_ms: columns.take()?,
         queue_wait_ms: columns.take()?,
@@ -72,6 +76,8 @@ pub(in crate::store) fn stored_trial(row: &Row<'_>) -> rusqlite::Result<StoredTr
     record.system_fingerprint = columns.take()?;
     record.failure = failure(class, kind, columns.take()?, columns.take()?, columns.take()?, columns.take()?);
     record.metered.raw = columns.take()?;
+    record.price = columns.take()?;
+    record.tariff = columns.tariff()?;
     record.answer = columns.packed_text()?.into_owned();
     let answer_kept = !columns.take::<bool>()?;
     record.retrieved = columns.optional_json()?;
@@ -136,7 +142,7 @@ impl Store {
                 "SELECT run, target, case_position, repeat, number, started_at, duration_ms, backoff_ms,
                     status, class, kind, retry_after_ms, may_be_billed, message,
                     input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output,
-                    reasoning, usage_flag, usage_raw, cost_picodollars, request_id, stderr
+                    reasoning, usage_flag, usage_raw, cost_picodollars, price, tariff, request_id, stderr
                  FROM attempt WHERE run = ? AND target = ? AND case_position = ? AND repeat = ?
                  ORDER BY number",
             )
@@ -193,6 +199,8 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         status,
         metered: Metered { usage: columns.usage()?, flag: columns.optional_name()?, raw: columns.take()? },
         cost: columns.cost()?,
+        price: columns.take()?,
+        tariff: columns.tariff()?,
         request_id: columns.take()?,
         stderr: columns.take()?,
     })
@@ -208,8 +216,8 @@ mod tests {
     use super::*;
     use crate::{
         domain::{
-            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, Repeat, Retrieved, TargetPos,
-            UnixMillis, Usage, UsageFlag,
+            AnswerSource, Cost, ErrorClass, Failure, FailureKind, Outcome, PricePos, Repeat, Retrieved,
+            TargetPos, UnixMillis, Usage, UsageFlag,
         },
         store::{fixtures::store_with, write::insert::Inserts},
     };
@@ -282,6 +290,10 @@ mod tests {
         option::of((0..=i64::MAX).prop_map(Cost::from_picodollars))
     }
 
+    fn tariff() -> impl Strategy<Value = Tariff> {
+        prop::sample::select(vec![Tariff::Standard, Tariff::Batch, Tariff::Flex, Tariff::Priority])
+    }
+
     prop_compose! {
         fn record(run: RunRow)(
             (target, case, repeat) in (0..2_u32, 0..3_u32, 1..5_u32),
@@ -290,6 +302,7 @@ mod tests {
             (answer, stop_reason, request_id) in (".{0,40}", option::of(".{0,9}"), option::of(".{0,9}")),
             (model_returned, system_fingerprint) in (option::of(".{0,9}"), option::of(".{0,9}")),
             (metered, cost) in (metered(), cost()),
+            (price, tariff) in (option::of((0..9_u16).prop_map(PricePos)), tariff()),
             (latency_ms, first_token_ms) in (option::of(0.0..1e9), option::of(0.0..1e9)),
             (queue_wait_ms, backoff_wait_ms) in (0.0..1e9, 0.0..1e9),
             attempts in any::<u32>(),
@@ -299,7 +312,7 @@ mod tests {
         ) -> TrialRecord {
             TrialRecord {
                 key: TrialKey { run, target: TargetPos(target), case: CasePos(case), repeat: Repeat(repeat) },
-                outcome, failure, answer, stop_reason, metered, cost, latency_ms, first_token_ms,
+                outcome, failure, answer, stop_reason, metered, cost, price, tariff, latency_ms, first_token_ms,
                 queue_wait_ms, backoff_wait_ms, attempts, request_id, model_returned, system_fingerprint,
                 source, retrieved, meta,
                 started_at: UnixMillis(started_at),
@@ -322,6 +335,7 @@ mod tests {
             failure in option::of(failure()),
             metered in metered(),
             cost in cost(),
+            (price, tariff) in (option::of((0..9_u16).prop_map(PricePos)), tariff()),
             number in 1..9_u32,
             (request_id, stderr) in (option::of(".{0,9}"), option::of(".{0,9}")),
         ) {
@@ -337,6 +351,8 @@ mod tests {
                 request_id,
                 metered,
                 cost,
+                price,
+                tariff,
                 stderr,
             };
             Inserts::prepare(&store.connection).unwrap().attempt(key, &attempt).unwrap();

@@ -4,15 +4,22 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{version_1, version_2, version_3, version_4, version_5, version_6};
+use super::{version_1, version_2, version_3, version_4, version_5, version_6, version_7};
 use crate::store::{
     error::{StoreError, failed_to},
     files,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 6] =
-    [version_1::SQL, version_2::SQL, version_3::SQL, version_4::SQL, version_5::SQL, version_6::SQL];
+const STEPS: [&str; 7] = [
+    version_1::SQL,
+    version_2::SQL,
+    version_3::SQL,
+    version_4::SQL,
+    version_5::SQL,
+    version_6::SQL,
+    version_7::SQL,
+];
 
 /// The version this build reads and writes.
 pub(in crate::store) const VERSION: usize = STEPS.len();
@@ -115,7 +122,7 @@ mod tests {
         ));
         let runs = |store: &Store| store.list_runs().unwrap().len();
         // Reading brings it up to date, too.
-        assert_eq!(runs(&Store::open_read_only(&path).unwrap()), 1);
+        assert_eq!(runs(&Store::open_to_read(&path).unwrap()), 1);
         let copy = files::with_suffix(&path, &format!(".before-v{VERSION}"));
         let old = Connection::open(&copy).unwrap();
         assert_eq!(check(&old, &copy).unwrap(), 1);
@@ -128,19 +135,19 @@ mod tests {
         drop(Store::open(&path).unwrap());
         let connection = Connection::open(&path).unwrap();
         connection.execute_batch("PRAGMA user_version = 99; ALTER TABLE run ADD COLUMN mood TEXT;").unwrap();
-        let store = Store::open_read_only(&path).unwrap();
+        let store = Store::open_to_read(&path).unwrap();
         assert_eq!(store.newer_version(), Some(99));
         assert!(store.list_runs().unwrap().is_empty());
         assert!(matches!(Store::open(&path), Err(StoreError::Newer { found: 99, .. })));
         connection.execute_batch("ALTER TABLE run RENAME COLUMN status TO state").unwrap();
-        assert!(matches!(Store::open_read_only(&path), Err(StoreError::Newer { found: 99, .. })));
+        assert!(matches!(Store::open_to_read(&path), Err(StoreError::Newer { found: 99, .. })));
     }
 
     #[test]
     fn a_newer_store_is_refused_and_left_as_it_is() {
         let (_folder, path) = file_with("PRAGMA application_id = 0x434C4F44; PRAGMA user_version = 99;");
         let before = std::fs::read(&path).unwrap();
-        for error in [Store::open(&path).unwrap_err(), Store::open_read_only(&path).unwrap_err()] {
+        for error in [Store::open(&path).unwrap_err(), Store::open_to_read(&path).unwrap_err()] {
             assert!(matches!(error, StoreError::Newer { found: 99, .. }), "{error}");
         }
         assert_eq!(std::fs::read(&path).unwrap(), before);

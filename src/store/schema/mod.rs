@@ -7,3 +7,4 @@ mod version_3;
 mod version_4;
 mod version_5;
 mod version_6;
+mod version_7;

@@ -1,6 +1,6 @@
 //! Answers, each text kept once.
 
-use rusqlite::{Connection, OptionalExtension, Statement, params};
+use rusqlite::{Connection, Statement, params};
 
 use super::packed::Packed;
 use crate::domain::AnswerKeeping;
@@ -20,7 +20,9 @@ impl<'connection> Answers<'connection> {
     pub(in crate::store) fn prepare(connection: &'connection Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             find: connection.prepare("SELECT id, text = '' AND zstd IS NULL FROM answer WHERE hash = ?")?,
-            add: connection.prepare("INSERT INTO answer (hash, text, zstd, bytes) VALUES (?, ?, ?, ?)")?,
+            add: connection.prepare(
+                "INSERT INTO answer (hash, text, zstd, bytes) VALUES (?, ?, ?, ?) ON CONFLICT (hash) DO NOTHING",
+            )?,
             fill: connection.prepare("UPDATE answer SET text = ?, zstd = ? WHERE id = ?")?,
             drop_unused: connection.prepare(
                 "DELETE FROM answer WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM trial WHERE answer = ?1)",
@@ -50,16 +52,17 @@ impl<'connection> Answers<'connection> {
             (AnswerKeeping::Full, Some(zstd)) => ("", Some(zstd.as_slice())),
             (AnswerKeeping::Full, None) => (text, None),
         };
-        let found: Option<(i64, bool)> =
-            self.find.query_row([packed.hash], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        match found {
-            Some((id, true)) if keeping == AnswerKeeping::Full => {
-                self.fill.execute(params![plain, zstd, id])?;
-                Ok(id)
-            }
-            Some((id, _)) => Ok(id),
-            None => self.add.insert(params![packed.hash, plain, zstd, packed.bytes]),
+        // Most answers are new: what is there already is looked for only where it is in the way.
+        match self.add.insert(params![packed.hash, plain, zstd, packed.bytes]) {
+            Err(rusqlite::Error::StatementChangedRows(0)) => {}
+            added => return added,
         }
+        let (id, is_empty): (i64, bool) =
+            self.find.query_row([packed.hash], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if is_empty && keeping == AnswerKeeping::Full {
+            self.fill.execute(params![plain, zstd, id])?;
+        }
+        Ok(id)
     }
 
     /// Drops the answer if no trial has it.

@@ -20,8 +20,8 @@ const TRIAL: &str = "INSERT INTO trial (run, target, case_position, repeat, outc
     usage_flag, cost_picodollars, latency_ms, first_token_ms, queue_wait_ms, backoff_wait_ms, attempts,
     source, started_at, finished_at, answer, stop_reason, request_id, model_returned,
     system_fingerprint, failure_status, failure_retry_after_ms, failure_may_be_billed,
-    failure_message, usage_raw)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    failure_message, usage_raw, price, tariff)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?)
     ON CONFLICT DO NOTHING";
 
@@ -31,8 +31,8 @@ const FORGET_FAILED: &str = "DELETE FROM trial WHERE run = ? AND target = ? AND 
 const ATTEMPT: &str = "INSERT INTO attempt (run, target, case_position, repeat, number, started_at,
     duration_ms, backoff_ms, status, class, kind, retry_after_ms, may_be_billed,
     input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output, reasoning,
-    usage_flag, cost_picodollars, request_id, message, usage_raw, stderr)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    usage_flag, cost_picodollars, request_id, message, usage_raw, stderr, price, tariff)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT DO NOTHING";
 
 const LAST_ATTEMPT: &str = "SELECT coalesce(max(number), 0) FROM attempt
@@ -146,6 +146,7 @@ impl<'connection> Inserts<'connection> {
         row.put(failure.map(|failure| failure.may_be_billed))?;
         row.put(failure.map(|failure| failure.message.as_str()))?;
         row.put(trial.metered.raw.as_deref())?;
+        row.tariff(trial.price, trial.tariff)?;
         let stored = row.execute()? == 1;
         if stored {
             application::insert(self.connection, trial)?;
@@ -187,6 +188,7 @@ impl<'connection> Inserts<'connection> {
         row.put(failure.map(|failure| failure.message.as_str()))?;
         row.put(attempt.metered.raw.as_deref())?;
         row.put(attempt.stderr.as_deref())?;
+        row.tariff(attempt.price, attempt.tariff)?;
         Ok(row.execute()? == 1)
     }
 

@@ -4,6 +4,7 @@ pub(super) mod answers;
 mod claim;
 pub(super) mod contents;
 pub(super) mod dictionary;
+mod due;
 pub(super) mod insert;
 mod new_run;
 pub(super) mod packed;
@@ -14,5 +15,5 @@ mod zstd;
 pub use self::{
     claim::RunClaim,
     new_run::{CreatedRun, NewRun},
-    writer::{StoreWriter, Write},
+    writer::{CommitListener, StoreWriter, Write},
 };

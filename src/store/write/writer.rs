@@ -1,9 +1,8 @@
 //! The one thread that writes while a run goes on.
 //!
-//! It owns the connection and takes what is to be written from a bounded channel. It commits
-//! whenever it has nothing more to take (but not twice within a millisecond), at the latest after
-//! 50 ms or 1,000 rows, and tells which trials are then safe: only those are graded, and until then
-//! they count as in flight.
+//! It owns the connection and takes what is to be written from a bounded channel. When it commits is
+//! decided in [`due`](super::due); it tells which trials are then safe: only those are graded, and until
+//! then they count as in flight.
 
 use std::{
     collections::VecDeque,
@@ -23,9 +22,10 @@ use tokio::{
 
 use super::{
     claim::{HEARTBEAT, RunClaim},
-    dictionary::{Dictionaries, Dictionary},
+    dictionary::Dictionaries,
+    due::{Waiting, may_wait},
     insert::Inserts,
-    packed::{Packed, is_long, pack},
+    packed::pack,
 };
 use crate::domain::{
     Attempt, QueueRecord, RetrievalScore, RunRow, RunStatus, Score, TrialKey, TrialRecord, Verdict,
@@ -41,12 +41,7 @@ use crate::store::{
 const CHANNEL: usize = 1_024;
 
 /// The longest transaction, in time.
-const MAX_COMMIT_AGE: Duration = Duration::from_millis(50);
-
-/// The shortest time from one transaction to the next. Trials that come one by one, thousands a
-/// second, would otherwise each pay for a commit: 67 µs of CPU a trial at 5,000 a second, and 27 µs
-/// with this gap. One that comes alone does not wait.
-const MIN_COMMIT_GAP: Duration = Duration::from_millis(1);
+const MAX_COMMIT_AGE: Duration = Duration::from_millis(10);
 
 /// The longest transaction, in messages (each a row, but for scores).
 const MAX_COMMIT_ROWS: usize = 1_000;
@@ -112,6 +107,15 @@ pub enum Write {
     Flush(oneshot::Sender<()>),
 }
 
+/// Who is told of commits.
+#[derive(Debug)]
+pub struct CommitListener {
+    /// Gets the keys of the trials that were committed.
+    pub committed: mpsc::UnboundedSender<Vec<TrialKey>>,
+    /// So many trials may wait for their commit: whoever sends them may then wait for it, too.
+    pub room: usize,
+}
+
 /// The way into the writer's thread. When it is dropped, what was sent is still written.
 #[derive(Debug)]
 pub struct StoreWriter {
@@ -122,15 +126,15 @@ pub struct StoreWriter {
 }
 
 impl StoreWriter {
-    /// Starts the thread. After each commit, the keys of the trials in it go to `committed`. The
-    /// claim's heartbeat is kept up until the writer ends, and the run is then given back.
+    /// Starts the thread. After each commit, the `listener` is told which trials were in it. The claim's
+    /// heartbeat is kept up until the writer ends, and the run is then given back.
     ///
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(
         store: Store,
         claim: RunClaim,
-        committed: Option<mpsc::UnboundedSender<Vec<TrialKey>>>,
+        listener: Option<CommitListener>,
     ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(CHANNEL);
         let failure = Arc::new(OnceLock::new());
@@ -140,7 +144,8 @@ impl StoreWriter {
         let work = Work {
             receiver,
             runtime,
-            committed,
+            room: listener.as_ref().map_or(usize::MAX, |listener| listener.room.max(1)),
+            committed: listener.map(|listener| listener.committed),
             claim,
             failure: Arc::clone(&failure),
             waiting: VecDeque::new(),
@@ -222,34 +227,13 @@ impl Drop for StoreWriter {
     }
 }
 
-/// Something to be written, with its answer packed once that is done.
-struct Waiting {
-    write: Write,
-    packed: Option<Packed>,
-}
-
-impl Waiting {
-    /// Whether its answer is still to be packed, and long.
-    fn is_heavy(&self) -> bool {
-        match &self.write {
-            Write::Trial(trial) => self.packed.is_none() && is_long(&trial.answer),
-            _ => false,
-        }
-    }
-
-    fn pack(&mut self, dictionary: Option<&Dictionary>) {
-        if let Write::Trial(trial) = &self.write {
-            self.packed = Some(pack(&trial.answer, dictionary));
-        }
-    }
-}
-
 /// What the thread owns beside the connection.
 struct Work {
     receiver: mpsc::Receiver<Write>,
     /// Taken from the channel and not yet written. Taking many at once wakes waiting senders once.
     waiting: VecDeque<Waiting>,
     runtime: runtime::Runtime,
+    room: usize,
     committed: Option<mpsc::UnboundedSender<Vec<TrialKey>>>,
     claim: RunClaim,
     failure: Arc<OnceLock<Arc<StoreError>>>,
@@ -277,15 +261,12 @@ impl Work {
             .map_err(failed_to("read the store's dictionaries"))?;
         let mut batch = Batch::default();
         let mut last_beat = Instant::now();
-        let mut began: Option<Instant> = None;
         while self.wait(connection, &mut last_beat)? {
-            if let Some(gap) = began.and_then(|began| MIN_COMMIT_GAP.checked_sub(began.elapsed())) {
-                thread::sleep(gap);
-            }
+            self.gather();
             self.pack_some(&mut dictionaries);
             begin(connection)?;
             dictionaries.save(connection).map_err(failed_to("store a dictionary"))?;
-            let began = *began.insert(Instant::now());
+            let began = Instant::now();
             while let Some(waiting) = self.next() {
                 if let Err(error) = batch.apply(waiting, &mut inserts) {
                     // The rows before the faulty one are good, unless SQLite took them back.
@@ -310,16 +291,35 @@ impl Work {
     /// Waits until there is something to write; `false` once there will never be. The heartbeat goes
     /// on meanwhile.
     fn wait(&mut self, connection: &Connection, last_beat: &mut Instant) -> Result<bool, StoreError> {
-        let mut taken = vec![];
         while self.waiting.is_empty() {
-            let more = self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS);
-            match self.runtime.block_on(async { timeout(HEARTBEAT, more).await }) {
-                Ok(0) => return Ok(false),
-                Ok(_) => self.waiting.extend(taken.drain(..).map(|write| Waiting { write, packed: None })),
-                Err(_) => self.beat(connection, last_beat)?,
+            match self.take_within(HEARTBEAT) {
+                Some(0) => return Ok(false),
+                Some(_) => {}
+                None => self.beat(connection, last_beat)?,
             }
         }
         Ok(true)
+    }
+
+    /// Lets what waits gather others, as long as it may.
+    fn gather(&mut self) {
+        self.take();
+        loop {
+            let wait = may_wait(&self.waiting, self.room, Instant::now());
+            // Nothing came in time, or nothing will ever come.
+            if wait.is_zero() || matches!(self.take_within(wait), None | Some(0)) {
+                return;
+            }
+        }
+    }
+
+    /// Takes what comes next and says how much; zero: nothing ever will, `None`: nothing did in time.
+    fn take_within(&mut self, wait: Duration) -> Option<usize> {
+        let mut taken = vec![];
+        let more = self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS);
+        let count = self.runtime.block_on(async { timeout(wait, more).await }).ok()?;
+        self.keep(taken);
+        Some(count)
     }
 
     /// The next thing to write, if there is one now that needs no packing first.
@@ -334,7 +334,12 @@ impl Work {
     fn take(&mut self) {
         let mut taken = vec![];
         self.receiver.recv_many(&mut taken, MAX_COMMIT_ROWS).now_or_never();
-        self.waiting.extend(taken.into_iter().map(|write| Waiting { write, packed: None }));
+        self.keep(taken);
+    }
+
+    fn keep(&mut self, taken: Vec<Write>) {
+        let now = Instant::now();
+        self.waiting.extend(taken.into_iter().map(|write| Waiting::new(write, now)));
     }
 
     /// Packs the long answers among what comes next, on all cores and before the store is locked.

@@ -1,0 +1,220 @@
+//! From tokens to money: the one place where that is done.
+
+use crate::domain::{Attempt, AttemptEnd, Bounds, Cost, Price, PricePos, Rates, Tariff, Usage, UsageFlag};
+
+/// The price rows of one who asks, each with its position in the run. None: the model has no price.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prices {
+    rows: Vec<(PricePos, Price)>,
+}
+
+impl Prices {
+    /// The prices of a model that has this row, or none.
+    pub fn of_model(row: Option<Price>) -> Self {
+        Self { rows: row.map(|row| (PricePos(0), row)).into_iter().collect() }
+    }
+
+    /// The same, with the positions that a run's stored rows have.
+    #[must_use]
+    pub fn numbered(&self, stored: &[(PricePos, Price)]) -> Self {
+        let same = |own: &Price, stored: &Price| {
+            (&own.model, own.effective_from, own.tariff)
+                == (&stored.model, stored.effective_from, stored.tariff)
+        };
+        let position =
+            |own: &Price| stored.iter().find(|(_, row)| same(own, row)).map(|(position, _)| *position);
+        let rows = self.rows.iter().map(|(at, row)| (position(row).unwrap_or(*at), row.clone()));
+        Self { rows: rows.collect() }
+    }
+
+    /// The row of ordinary requests.
+    pub fn standard(&self) -> Option<&Price> {
+        self.row(Tariff::Standard).map(|(_, price, _)| price)
+    }
+
+    /// What `usage` costs at `tariff`, and by which row; `None` when no row holds there, or a part of the
+    /// usage has no price.
+    pub fn of(&self, usage: &Usage, tariff: Tariff) -> Option<(PricePos, Cost)> {
+        let (position, ..) = self.row(tariff)?;
+        Some((position, self.of_prompt(usage.input_total(), usage, tariff)?))
+    }
+
+    /// What `usage` of one or more requests costs whose prompts have so many tokens each: a prompt's size
+    /// decides the tier.
+    pub fn of_prompt(&self, input_tokens: u64, usage: &Usage, tariff: Tariff) -> Option<Cost> {
+        let (_, price, share) = self.row(tariff)?;
+        Some(share.of(price.rates_for(input_tokens).cost(usage)?))
+    }
+
+    /// The most that one attempt within `bounds` can cost at `tariff`: the whole prompt written at the
+    /// dearest rate. `None` without a price, or where nobody can say how much it may be.
+    pub fn worst(&self, bounds: Bounds, tariff: Tariff) -> Option<Cost> {
+        let (_, price, share) = self.row(tariff)?;
+        Some(share.of(price.worst_case(bounds.input?, bounds.output?)?))
+    }
+
+    /// The ordinary rates of a prompt of so many tokens.
+    pub fn rates(&self, input_tokens: u64) -> Option<&Rates> {
+        self.standard().map(|price| price.rates_for(input_tokens))
+    }
+
+    /// Puts on attempts what they cost, and by which row.
+    pub fn put_on(&self, attempts: &mut [Attempt]) {
+        for attempt in attempts {
+            // An application knows best what it spent.
+            if attempt.cost.is_none() {
+                (attempt.price, attempt.cost) = self.cost_of(attempt);
+            }
+        }
+    }
+
+    /// What one attempt cost, and by which row: its usage at the price; nothing where nothing can have
+    /// been billed; otherwise unknown.
+    fn cost_of(&self, attempt: &Attempt) -> (Option<PricePos>, Option<Cost>) {
+        match (&attempt.end, &attempt.metered.usage) {
+            (AttemptEnd::Failed(failure), None) if !failure.may_be_billed => (None, Some(Cost::ZERO)),
+            (_, Some(usage)) if attempt.metered.flag != Some(UsageFlag::Incomplete) => {
+                self.of(usage, attempt.tariff).unzip()
+            }
+            _ => (None, None),
+        }
+    }
+
+    /// The row that holds at `tariff`, and which share of it is paid: by batch half of a standard row that
+    /// says so.
+    fn row(&self, tariff: Tariff) -> Option<(PricePos, &Price, Share)> {
+        let find = |wanted: Tariff| self.rows.iter().find(|(_, price)| price.tariff == wanted);
+        if let Some((position, price)) = find(tariff) {
+            return Some((*position, price, Share::Whole));
+        }
+        let halved = find(Tariff::Standard).filter(|(_, price)| tariff == Tariff::Batch && price.batch_half);
+        halved.map(|(position, price)| (*position, price, Share::Half))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Share {
+    Whole,
+    Half,
+}
+
+impl Share {
+    fn of(self, cost: Cost) -> Cost {
+        match self {
+            Self::Whole => cost,
+            Self::Half => cost.halved(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::civil::Date;
+
+    use super::*;
+    use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UnixMillis};
+
+    fn row(tariff: Tariff, input: i64) -> Price {
+        Price {
+            model: "m".into(),
+            effective_from: Date::constant(2026, 1, 1),
+            tariff,
+            source: "test".to_owned(),
+            rates: Rates {
+                input: Cost::from_picodollars(input),
+                output: Cost::from_picodollars(10 * input),
+                cache_read: None,
+                cache_write_5m: Some(Cost::from_picodollars(2 * input)),
+                cache_write_30m: None,
+                cache_write_1h: None,
+            },
+            tiers: vec![],
+            batch_half: true,
+        }
+    }
+
+    fn usage(input_uncached: u64, output: u64) -> Usage {
+        Usage { input_uncached, output, ..Usage::default() }
+    }
+
+    fn picodollars(priced: Option<(PricePos, Cost)>) -> Option<(u16, i64)> {
+        priced.map(|(position, cost)| (position.0, cost.picodollars()))
+    }
+
+    #[test]
+    fn each_tariff_is_priced_by_its_own_row_and_batch_by_half_of_the_standard_one() {
+        let mut prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let spent = usage(100, 1);
+        for (tariff, cost) in [
+            (Tariff::Standard, Some((0, 330))),
+            (Tariff::Batch, Some((0, 165))),
+            (Tariff::Flex, None),
+            (Tariff::Priority, None),
+        ] {
+            assert_eq!(picodollars(prices.of(&spent, tariff)), cost, "{tariff:?}");
+        }
+        prices.rows.push((PricePos(1), row(Tariff::Batch, 1)));
+        assert_eq!(picodollars(prices.of(&spent, Tariff::Batch)), Some((1, 110)));
+        assert_eq!(Prices::default().of(&spent, Tariff::Standard), None);
+    }
+
+    #[test]
+    fn the_worst_case_is_known_only_within_bounds() {
+        let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let bounds = Bounds { input: Some(100), output: Some(10), said_output: None };
+        // All of the prompt written to the cache.
+        assert_eq!(prices.worst(bounds, Tariff::Standard), Some(Cost::from_picodollars(900)));
+        assert_eq!(prices.worst(Bounds { output: None, ..bounds }, Tariff::Standard), None);
+        assert_eq!(prices.worst(Bounds { input: None, ..bounds }, Tariff::Standard), None);
+    }
+
+    #[test]
+    fn rows_take_the_positions_that_they_have_in_the_store() {
+        let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let other = Price { model: "other".into(), ..row(Tariff::Standard, 3) };
+        let stored = [(PricePos(0), other), (PricePos(4), row(Tariff::Standard, 3))];
+        assert_eq!(picodollars(prices.numbered(&stored).of(&usage(1, 0), Tariff::Standard)), Some((4, 3)));
+    }
+
+    #[test]
+    fn attempts_bear_what_they_cost_and_by_which_row() {
+        let failed = |may_be_billed| {
+            let failure = Failure::new(ErrorClass::Retry, FailureKind::Timeout, "late");
+            AttemptEnd::Failed(Failure { may_be_billed, ..failure })
+        };
+        let attempt = |end, metered: Metered, cost| Attempt {
+            number: 1,
+            started_at: UnixMillis(0),
+            duration_ms: 1.0,
+            backoff_ms: 0.0,
+            end,
+            status: None,
+            request_id: None,
+            metered,
+            cost,
+            price: None,
+            tariff: Tariff::Standard,
+            stderr: None,
+        };
+        let known = Metered::from(usage(100, 1));
+        let cut = Metered { flag: Some(UsageFlag::Incomplete), ..known.clone() };
+        let own = Cost::from_picodollars(7);
+        let mut attempts = [
+            attempt(AttemptEnd::Answered, known.clone(), None),
+            attempt(AttemptEnd::Answered, known.clone(), Some(own)),
+            attempt(AttemptEnd::Answered, cut, None),
+            attempt(AttemptEnd::Answered, Metered::default(), None),
+            attempt(failed(true), Metered::default(), None),
+            attempt(failed(false), Metered::default(), None),
+            attempt(failed(false), known, None),
+        ];
+        Prices::of_model(Some(row(Tariff::Standard, 3))).put_on(&mut attempts);
+        let told = attempts
+            .map(|attempt| (attempt.price.map(|position| position.0), attempt.cost.map(Cost::picodollars)));
+        let by_row = (Some(0), Some(330));
+        assert_eq!(
+            told,
+            [by_row, (None, Some(7)), (None, None), (None, None), (None, None), (None, Some(0)), by_row]
+        );
+    }
+}
