@@ -13,7 +13,7 @@ use crate::{
 /// # Errors
 /// There is none, or it cannot be read.
 pub fn open_to_read(path: &Path) -> Result<Store, AppError> {
-    Ok(Store::open_read_only(path)?)
+    Ok(Store::open_to_read(path)?)
 }
 
 /// Opens the store at `path` to write to it; it must exist.
