@@ -74,6 +74,28 @@ fn lib_rs_names_every_floor_in_order() {
     assert_eq!(named, present, "`pub mod` lines of src/lib.rs and the folders of src/ differ");
 }
 
+/// What the command line does is a use case, and what it shows is a report.
+#[test]
+fn the_command_line_stands_on_use_cases_and_reports() {
+    let house = House::read();
+    let named = |source: &Source| {
+        let floors = source.floors().into_iter().filter(|floor| !["app", "report", "domain"].contains(floor));
+        floors.map(|floor| format!("{} names {floor}", source.path.display())).collect::<Vec<_>>()
+    };
+    let named: Vec<_> =
+        house.files().filter(|source| floor_of(&source.path) == "cli").flat_map(named).collect();
+    assert!(named.is_empty(), "{}", named.join("\n"));
+}
+
+#[test]
+fn reports_read_no_store_and_compute_no_statistics() {
+    let house = House::read();
+    let computes = |source: &&Source| ["store", "stats"].iter().any(|floor| source.floors().contains(floor));
+    let reports = house.files().filter(|source| floor_of(&source.path) == "report").filter(computes);
+    let computing: Vec<_> = reports.map(|source| source.path.display().to_string()).collect();
+    assert!(computing.is_empty(), "reports that do more than draw: {}", computing.join(", "));
+}
+
 /// What follows from a provider's kind stands in `providers`: a new one changes no other floor.
 #[test]
 fn only_providers_ask_which_kind_a_provider_is() {
