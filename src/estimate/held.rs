@@ -140,7 +140,7 @@ fn real(store: &Store, run: RunRow, target: TargetPos, planned: &[u32]) -> Resul
     Ok(Real {
         input: tokens.map(|usage| usage.input_total() as f64),
         output: tokens.map(|usage| usage.output as f64),
-        dollars: (evidence.unpriced == 0).then(|| evidence.answers_dollars + attempts.failed_cost.dollars()),
+        dollars: (evidence.unpriced == 0).then(|| evidence.attempts_cost(&attempts).dollars()),
     })
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::trial::{is_answer, measured};
-use crate::store::TrialRow;
+use crate::{domain::Cost, store::TrialRow};
 
 /// How often something was measured and passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +45,8 @@ pub struct CaseEvidence {
     pub answers: u32,
     /// Answers whose cost is known.
     pub priced: u32,
-    /// What those cost, in dollars, added answer by answer: shown means keep their last digit.
-    pub dollars: f64,
+    /// What those cost.
+    pub cost: Cost,
     /// Answers whose tokens are known.
     pub counted: u32,
     /// Their input tokens.
@@ -68,7 +68,7 @@ impl CaseEvidence {
     /// Mean cost of an answer, in dollars; `None` while any of its answers has no known cost.
     pub fn mean_cost(&self) -> Option<f64> {
         let whole = self.answers > 0 && self.priced == self.answers;
-        whole.then(|| self.dollars / f64::from(self.priced))
+        whole.then(|| self.cost.dollars() / f64::from(self.priced))
     }
 
     /// Mean input and output tokens of an answer; `None` when no answer's are known.
@@ -94,7 +94,7 @@ impl CaseEvidence {
         self.answers += 1;
         if let Some(cost) = trial.cost {
             self.priced += 1;
-            self.dollars += cost.dollars();
+            self.cost += cost;
         }
         if let Some(usage) = trial.usage {
             self.counted += 1;

@@ -31,8 +31,6 @@ pub struct Evidence {
     pub usage_unknown: u64,
     /// Known cost of all answers: that of the attempt which was answered.
     pub answers_cost: Cost,
-    /// The same in dollars, added answer by answer: what estimates are held to keeps its last digit.
-    pub answers_dollars: f64,
     /// Answers whose cost is known.
     pub priced: u64,
     /// Answers whose cost is not known.
@@ -133,7 +131,6 @@ impl Evidence {
         match trial.cost {
             Some(cost) => {
                 self.answers_cost += cost;
-                self.answers_dollars += cost.dollars();
                 self.priced += 1;
                 self.approximate += u64::from(trial.usage_flag.is_some());
             }
