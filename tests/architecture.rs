@@ -1,5 +1,6 @@
 //! The floors and rooms of the house: who may import whom, and who may print.
 
+mod circles;
 mod imports;
 mod tokens;
 
@@ -43,6 +44,13 @@ fn every_import_goes_down_the_house() {
 }
 
 #[test]
+fn no_files_and_no_rooms_import_each_other_in_a_circle() {
+    let house = House::read();
+    let circles = circles::circles(&house.uses());
+    assert!(circles.is_empty(), "circles:\n{}", circles.join("\n"));
+}
+
+#[test]
 fn only_the_command_line_prints() {
     let prints = |source: &&Source| {
         let macros = source.words.windows(2).any(|two| {
@@ -64,6 +72,28 @@ fn lib_rs_names_every_floor_in_order() {
     let present: Vec<&str> =
         FLOORS.into_iter().filter(|floor| Path::new("src").join(floor).is_dir()).collect();
     assert_eq!(named, present, "`pub mod` lines of src/lib.rs and the folders of src/ differ");
+}
+
+/// What the command line does is a use case, and what it shows is a report.
+#[test]
+fn the_command_line_stands_on_use_cases_and_reports() {
+    let house = House::read();
+    let named = |source: &Source| {
+        let floors = source.floors().into_iter().filter(|floor| !["app", "report", "domain"].contains(floor));
+        floors.map(|floor| format!("{} names {floor}", source.path.display())).collect::<Vec<_>>()
+    };
+    let named: Vec<_> =
+        house.files().filter(|source| floor_of(&source.path) == "cli").flat_map(named).collect();
+    assert!(named.is_empty(), "{}", named.join("\n"));
+}
+
+#[test]
+fn reports_read_no_store_and_compute_no_statistics() {
+    let house = House::read();
+    let computes = |source: &&Source| ["store", "stats"].iter().any(|floor| source.floors().contains(floor));
+    let reports = house.files().filter(|source| floor_of(&source.path) == "report").filter(computes);
+    let computing: Vec<_> = reports.map(|source| source.path.display().to_string()).collect();
+    assert!(computing.is_empty(), "reports that do more than draw: {}", computing.join(", "));
 }
 
 /// What follows from a provider's kind stands in `providers`: a new one changes no other floor.

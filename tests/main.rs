@@ -13,6 +13,7 @@ mod error_rates;
 mod estimate;
 mod field_reports;
 mod guards;
+mod library;
 mod live;
 mod money;
 mod readme;

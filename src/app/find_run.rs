@@ -8,7 +8,15 @@ use crate::{
     store::{RunDetail, Store},
 };
 
-/// Opens the store at `path`; it must exist.
+/// Opens the store at `path` to read it.
+///
+/// # Errors
+/// There is none, or it cannot be read.
+pub fn open_to_read(path: &Path) -> Result<Store, AppError> {
+    Ok(Store::open_to_read(path)?)
+}
+
+/// Opens the store at `path` to write to it; it must exist.
 ///
 /// # Errors
 /// There is none, or it cannot be used.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use super::AppError;
 use crate::{
@@ -45,15 +45,33 @@ impl Ready {
         Self::read_with(file, overrides, |golden| grading::check_set(golden, |_| false))
     }
 
+    /// Reads an experiment in TOML and its golden set in JSON lines from memory. The experiment names its
+    /// golden set all the same: so faults and runs call it.
+    ///
+    /// # Errors
+    /// Every fault of the one, else of the other.
+    pub fn from_text(experiment: &str, golden: &str, overrides: &Overrides) -> Result<Self, AppError> {
+        let name = Path::new("experiment.toml");
+        let plan = config::read_text(experiment, name, overrides, today())?;
+        let defaults = plan.settings.case_defaults();
+        let golden = golden::read(golden.as_bytes(), &plan.settings.golden, &defaults)?;
+        let faults = grading::check_graders(&golden, |_| false);
+        Self::prepare(plan, golden, faults)
+    }
+
     fn read_with(
         file: &Path,
         overrides: &Overrides,
         check: impl Fn(&GoldenSet) -> Faults,
     ) -> Result<Self, AppError> {
-        let today = TimeZone::UTC.to_datetime(Timestamp::now()).date();
-        let Plan { settings, prices, store } = config::read(file, overrides, today)?;
-        let (golden, mut faults) = golden::load_sound(&settings.golden, &settings.case_defaults());
+        let plan = config::read(file, overrides, today())?;
+        let (golden, mut faults) = golden::load_sound(&plan.settings.golden, &plan.settings.case_defaults());
         faults.0.extend(check(&golden).0);
+        Self::prepare(plan, golden, faults)
+    }
+
+    fn prepare(plan: Plan, golden: GoldenSet, mut faults: Faults) -> Result<Self, AppError> {
+        let Plan { settings, prices, store } = plan;
         faults.0.sort_by_key(|fault| fault.line);
         faults.none_or(())?;
         let selected = golden::select(&golden, &settings.selection)?;
@@ -72,6 +90,10 @@ impl Ready {
         let cases = self.selected.clone();
         Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
     }
+}
+
+fn today() -> Date {
+    TimeZone::UTC.to_datetime(Timestamp::now()).date()
 }
 
 /// The selected cases that this part of the experiment asks.
@@ -99,6 +121,18 @@ mod tests {
         let ready = stored.ready();
         assert_eq!((ready.golden.cases.len(), ready.selected.len()), (8, 8));
         assert_eq!((ready.experiment.targets.len(), ready.store), (2, stored.path()));
+    }
+
+    #[test]
+    fn an_experiment_is_read_from_memory_as_from_its_file() {
+        let stored = Stored::empty("");
+        let text = |name: &str| std::fs::read_to_string(stored.beside(name)).unwrap();
+        let read = Ready::from_text(&text("test.toml"), &text("golden.jsonl"), &stored.overrides()).unwrap();
+        let file = stored.ready();
+        assert_eq!(read.golden.fingerprint, file.golden.fingerprint);
+        assert_eq!(read.experiment.settings.targets, file.experiment.settings.targets);
+        let error = Ready::from_text(&text("test.toml"), "{\"id\": 1}", &stored.overrides()).unwrap_err();
+        assert!(error.to_string().contains("golden.jsonl:1"), "{error}");
     }
 
     #[test]

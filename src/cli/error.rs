@@ -36,9 +36,7 @@ impl CliError {
     pub(super) fn exit_status(&self) -> ExitStatus {
         match self {
             Self::App(AppError::Run(_)) => ExitStatus::Incomplete,
-            Self::App(AppError::Faults(_) | AppError::Store(_) | AppError::Usage { .. }) | Self::Io(_) => {
-                ExitStatus::UsageError
-            }
+            Self::App(_) | Self::Io(_) => ExitStatus::UsageError,
         }
     }
 

@@ -26,7 +26,7 @@ pub use self::{
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
     prices::PriceTable,
     prompt::{PromptError, PromptTemplate},
-    reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read},
+    reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read, read_text},
     settings::{ProviderSettings, Settings, TargetSettings},
     stop::{StopGate, StopSettings},
     stored::{

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{
     CommitListener, CreatedRun, Detail, Store, StoreError, StoreWriter, ToGrade,
     fixtures::{answered, case, create, failed, graded, key, score, trial, write_attempt},
-    write::writer::Write,
+    write::Write,
 };
 use crate::domain::{
     AttemptEnd, Case, CasePos, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, RunRow,

@@ -19,6 +19,14 @@ pub(super) struct Source {
     uses: Vec<Use>,
 }
 
+impl Source {
+    /// The floors that it names, by which it is meant to reach what stands on any floor below.
+    pub(super) fn floors(&self) -> BTreeSet<&str> {
+        let from_the_top = self.uses.iter().filter(|used| used.path[0] == "crate");
+        from_the_top.filter_map(|used| Some(used.path.get(1)?.as_str())).collect()
+    }
+}
+
 #[derive(Debug)]
 struct Use {
     path: Vec<String>,

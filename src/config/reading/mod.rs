@@ -68,7 +68,19 @@ pub struct Plan {
 /// # Errors
 /// Every fault of the file and of the files it names, but for the golden set and recorded outputs.
 pub fn read(file: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Faults> {
-    let mut document = Document::open(file)?;
+    understand(Document::open(file)?, overrides, today)
+}
+
+/// The same of an experiment in `text`; `name` stands for its file in faults, and paths are relative to
+/// it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_text(text: &str, name: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Faults> {
+    understand(Document::parse(name, text)?, overrides, today)
+}
+
+fn understand(mut document: Document, overrides: &Overrides, today: Date) -> Result<Plan, Faults> {
     let mut faults = Faults::default();
     for assignment in &overrides.set {
         if let Err(fault) = document.set(assignment) {

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
-use super::{version_1, version_2, version_3, version_4, version_5, version_6, version_7};
+use super::{version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8};
 use crate::store::{
     error::{StoreError, failed_to},
     files,
 };
 
 /// Step *n* takes a store from version *n* to version *n + 1*. Steps are only ever appended.
-const STEPS: [&str; 7] = [
+const STEPS: [&str; 8] = [
     version_1::SQL,
     version_2::SQL,
     version_3::SQL,
@@ -19,6 +19,7 @@ const STEPS: [&str; 7] = [
     version_5::SQL,
     version_6::SQL,
     version_7::SQL,
+    version_8::SQL,
 ];
 
 /// The version this build reads and writes.

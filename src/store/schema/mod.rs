@@ -8,3 +8,4 @@ mod version_4;
 mod version_5;
 mod version_6;
 mod version_7;
+mod version_8;

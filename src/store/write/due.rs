@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{dictionary::Dictionary, packed::Packed, packed::is_long, packed::pack, writer::Write};
+use super::{Write, dictionary::Dictionary, packed::Packed, packed::is_long, packed::pack};
 
 /// How long an answer waits for others. What `kill -9` repays grows by what arrives in this time.
 pub(super) const ANSWERS_WAIT: Duration = Duration::from_millis(10);

@@ -6,6 +6,7 @@ pub(super) mod contents;
 pub(super) mod dictionary;
 mod due;
 pub(super) mod insert;
+mod message;
 mod new_run;
 pub(super) mod packed;
 mod status;
@@ -14,6 +15,7 @@ mod zstd;
 
 pub use self::{
     claim::RunClaim,
+    message::Write,
     new_run::{CreatedRun, NewRun},
-    writer::{CommitListener, StoreWriter, Write},
+    writer::{CommitListener, StoreWriter},
 };
