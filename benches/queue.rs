@@ -75,10 +75,11 @@ fn queue() -> ProviderQueue {
     ProviderQueue::new("account".into(), Box::new(Instantly), settings, 1, unbounded_channel().0)
 }
 
-async fn settle(queue: &ProviderQueue, question: &Question, case: u32) -> Settlement {
-    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat::FIRST };
-    let (outgoing, _) = queue.provider().prepare(question.clone());
-    let call = Call {
+/// A call as `queue` sends it.
+fn call(queue: &ProviderQueue) -> Call {
+    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat::FIRST };
+    let (outgoing, _) = queue.provider().prepare(question());
+    Call {
         purpose: Purpose::Trial(key),
         asker: AskerPos(0),
         outgoing,
@@ -87,19 +88,22 @@ async fn settle(queue: &ProviderQueue, question: &Question, case: u32) -> Settle
         first_attempt: 1,
         seed: 1,
         hash: None,
-    };
-    queue.settle(&call, Hooks::NONE).await
+    }
+}
+
+async fn settle(queue: &ProviderQueue, call: &Call) -> Settlement {
+    queue.settle(call, Hooks::NONE).await
 }
 
 fn trials(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime starts");
-    let question = Arc::new(question());
     let mut group = criterion.benchmark_group("settle");
 
     group.throughput(Throughput::Elements(1));
     group.bench_function("alone", |bencher| {
         let queue = queue();
-        bencher.iter(|| runtime.block_on(settle(&queue, black_box(&question), 1)));
+        let call = call(&queue);
+        bencher.iter(|| runtime.block_on(settle(&queue, black_box(&call))));
     });
 
     let each = 1_000_u32;
@@ -108,13 +112,14 @@ fn trials(criterion: &mut Criterion) {
         group.sample_size(10);
         group.bench_with_input(BenchmarkId::new("workers", workers), &workers, |bencher, &workers| {
             let queue = Arc::new(queue());
+            let call = Arc::new(call(&queue));
             bencher.iter(|| {
                 runtime.block_on(async {
-                    let work = |worker| {
-                        let (queue, question) = (queue.clone(), question.clone());
+                    let work = |_| {
+                        let (queue, call) = (queue.clone(), call.clone());
                         tokio::spawn(async move {
-                            for case in 0..each {
-                                black_box(settle(&queue, &question, worker * each + case).await);
+                            for _ in 0..each {
+                                black_box(settle(&queue, &call).await);
                             }
                         })
                     };

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, OnceLock, atomic::AtomicU32},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, atomic::AtomicU32},
     time::Duration,
 };
 
@@ -58,7 +58,7 @@ pub struct ProviderQueue {
     /// The ceiling over what is on the wire, as it stands now.
     pub(super) max_in_flight: AtomicU32,
     /// Its place among the processes that share the account.
-    pub(super) membership: OnceLock<Membership>,
+    pub(super) membership: OnceLock<Arc<Membership>>,
 }
 
 impl fmt::Debug for ProviderQueue {
@@ -353,11 +353,14 @@ impl ProviderQueue {
     fn paused(&self, wait: Duration) {
         tracing::info!(provider = %self.name, ?wait, "the queue pauses");
         self.tell(RunEvent::Paused { provider: self.name.clone(), wait });
-        if let Some(membership) = self.membership.get()
-            && let Err(error) = membership.tell_pause(wait)
-        {
-            tracing::warn!(provider = %self.name, %error, "the account's other processes cannot be told");
-        }
+        let Some(membership) = self.membership.get().cloned() else { return };
+        let name = self.name.clone();
+        // Files are no business of the threads that wait for answers.
+        tokio::task::spawn_blocking(move || {
+            if let Err(error) = membership.tell_pause(wait) {
+                tracing::warn!(provider = %name, %error, "the account's other processes cannot be told");
+            }
+        });
     }
 
     fn take_in(&self, report: &LimitReport) {

@@ -40,6 +40,8 @@ pub(super) struct Membership {
     name: String,
     /// Until when the server told this process to wait, in Unix milliseconds.
     paused_until: Mutex<Option<i64>>,
+    /// One draft at a time.
+    draft: Mutex<()>,
 }
 
 /// What one member tells the others.
@@ -72,7 +74,8 @@ impl Membership {
         // A number and the time beside the process id: containers may share the folder.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{}-{number}", process::id(), UnixMillis::now().0);
-        let membership = Self { folder: folder.to_owned(), name, paused_until: Mutex::default() };
+        let membership =
+            Self { folder: folder.to_owned(), name, paused_until: Mutex::default(), draft: Mutex::default() };
         // To be seen before looking: of two that join at once, at least one sees the other.
         membership.write(&Word { at: UnixMillis::now().0, ..Word::default() })?;
         let company = membership.beat()?;
@@ -139,6 +142,7 @@ impl Membership {
 
     /// Under another name first, so that nobody reads half of it.
     fn write(&self, word: &Word) -> io::Result<()> {
+        let _alone = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
         let draft = self.folder.join(format!("{}.draft", self.name));
         fs::write(&draft, serde_json::to_vec(word)?)?;
         fs::rename(&draft, self.folder.join(format!("{}.{SUFFIX}", self.name)))

@@ -7,7 +7,10 @@ use std::{
     sync::{Arc, Weak, atomic::Ordering},
 };
 
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::{
+    task::spawn_blocking,
+    time::{MissedTickBehavior, interval},
+};
 
 use crate::domain::{ConcurrencyRecord, LiveLimits, QueueControl, QueueRecord, RunEvent};
 
@@ -85,7 +88,7 @@ impl ProviderQueue {
         match Membership::join(folder) {
             Ok((membership, company)) => {
                 // Only this task ever joins.
-                let _ = self.membership.set(membership);
+                let _ = self.membership.set(Arc::new(membership));
                 self.line.share(company.members, !company.is_seen);
                 self.note(company);
             }
@@ -116,7 +119,7 @@ async fn keep_up(queue: Weak<ProviderQueue>, folder: PathBuf) {
     loop {
         ticks.tick().await;
         let Some(queue) = queue.upgrade() else { return };
-        let Some(membership) = queue.membership.get() else {
+        let Some(membership) = queue.membership.get().cloned() else {
             if queue.line.has_rates() {
                 queue.join(&folder);
                 if queue.membership.get().is_none() {
@@ -125,7 +128,9 @@ async fn keep_up(queue: Weak<ProviderQueue>, folder: PathBuf) {
             }
             continue;
         };
-        match membership.beat() {
+        // Files are no business of the threads that wait for answers.
+        let Ok(beat) = spawn_blocking(move || membership.beat()).await else { return };
+        match beat {
             Ok(company) => {
                 queue.note(company);
                 // Whoever has begun does not stop for one who joins: that one waits.
