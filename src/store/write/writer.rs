@@ -28,7 +28,7 @@ use super::{
     insert::Inserts,
     packed::pack,
 };
-use crate::domain::{Attempt, RunRow, TrialKey};
+use crate::domain::{RunRow, TrialKey};
 use crate::store::{
     error::{StoreError, failed_to},
     open::Store,
