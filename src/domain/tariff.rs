@@ -29,7 +29,6 @@ impl Tariff {
     }
 
     /// Whether it is the one that is meant where nothing is said.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
     pub fn is_standard(&self) -> bool {
         *self == Self::Standard
     }
