@@ -5,7 +5,6 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use clap::Args;
 use jiff::{Timestamp, tz::TimeZone};
 use secrecy::SecretString;
-use tokio::net::TcpListener;
 
 use super::{error::CliError, exit_status::ExitStatus, output};
 use crate::{
@@ -215,7 +214,7 @@ pub(super) fn serve_mock(arguments: &ServeMockArgs) -> Result<ExitStatus, CliErr
 }
 
 async fn serve(listen: SocketAddr, settings: MockSettings, cases: Vec<Arc<Case>>) -> Result<(), CliError> {
-    let bound = TcpListener::bind(listen).await;
+    let bound = mock::listen(listen);
     let listener = bound.map_err(|error| CliError::usage(format!("cannot listen on {listen}: {error}")))?;
     let address = listener.local_addr()?;
     output::data(&format!("http://{address}"))?;

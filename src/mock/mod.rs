@@ -28,7 +28,7 @@ mod tests;
 mod visit;
 
 pub use self::{
-    server::{MockServer, serve},
+    server::{MockServer, listen, serve},
     settings::{FaultRates, MockLatency, MockSettings, StreamPace},
     stats::MockStats,
 };
