@@ -4,27 +4,35 @@ use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
 use caseload::{
     domain::{
-        Case, CasePos, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Repeat, Reply, Request,
-        RunRow, TargetPos, TrialKey, Usage,
+        Asked, AskerPos, Begun, Bounds, Call, Case, CasePos, Demand, Examples, Fingerprint, Input, Outgoing,
+        Parameters, PassIf, Prompt, Purpose, Question, Repeat, Reply, RunRow, Settlement, TargetPos,
+        TrialKey, Usage,
     },
-    providers::Rejection,
-    queue::{Limits, ProviderQueue, QueueSettings, Settlement, TokenDemand, Transport},
+    providers::{Provider, Rejection},
+    queue::{Hooks, Limits, ProviderQueue, QueueSettings},
 };
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::{runtime::Runtime, sync::mpsc::unbounded_channel};
 
 /// Answers at once.
 struct Instantly;
 
-impl Transport for Instantly {
-    async fn send<'a>(&'a self, _: &'a Request) -> Result<Reply, Rejection> {
-        let metered = Usage { input_uncached: 90, output: 20, ..Usage::default() }.into();
-        Ok(Reply { metered, ..Reply::answered("yes") })
+impl Provider for Instantly {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        (Outgoing::Question(Box::new(question)), Bounds::default())
+    }
+
+    fn send<'a>(&'a self, _: &'a Outgoing, _: &'a Begun) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        Box::pin(async {
+            let metered = Usage { input_uncached: 90, output: 20, ..Usage::default() }.into();
+            Ok(Reply { metered, ..Reply::answered("yes") })
+        })
     }
 }
 
-fn request() -> Request {
+fn question() -> Question {
     let case = Case {
         id: "case".into(),
         split: None,
@@ -44,20 +52,17 @@ fn request() -> Request {
         meta: Value::Null,
         fingerprint: Fingerprint::of(b""),
     };
-    Request {
-        target: "target".into(),
+    Question {
         model: "model".into(),
         prompt: Prompt::default(),
         parameters: Arc::new(Parameters::default()),
-        case: Arc::new(case),
-        repeat: Repeat::FIRST,
+        asked: Asked { by: "target".into(), case: Arc::new(case), repeat: Repeat::FIRST },
         seed: 1,
-        begun: Default::default(),
     }
 }
 
 /// A queue with every limit set, none of them in the way.
-fn queue() -> ProviderQueue<Instantly> {
+fn queue() -> ProviderQueue {
     let limits = Limits {
         requests_per_minute: Some(4_000_000_000),
         input_tokens_per_minute: Some(4_000_000_000),
@@ -67,23 +72,34 @@ fn queue() -> ProviderQueue<Instantly> {
         ..Limits::default()
     };
     let settings = QueueSettings { limits, ..QueueSettings::default() };
-    ProviderQueue::new("account".into(), Instantly, settings, 1, unbounded_channel().0)
+    ProviderQueue::new("account".into(), Box::new(Instantly), settings, 1, unbounded_channel().0)
 }
 
-async fn settle(queue: &ProviderQueue<Instantly>, request: &Request, case: u32) -> Settlement {
-    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
-    queue.settle(key, 1, request, TokenDemand { input: 100, output: 1_000 }).await
+async fn settle(queue: &ProviderQueue, question: &Question, case: u32) -> Settlement {
+    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat::FIRST };
+    let (outgoing, _) = queue.provider().prepare(question.clone());
+    let call = Call {
+        purpose: Purpose::Trial(key),
+        asker: AskerPos(0),
+        outgoing,
+        worst: None,
+        demand: Demand { input: 100, output: 1_000 },
+        first_attempt: 1,
+        seed: 1,
+        hash: None,
+    };
+    queue.settle(&call, Hooks::NONE).await
 }
 
 fn trials(criterion: &mut Criterion) {
     let runtime = Runtime::new().expect("a runtime starts");
-    let request = Arc::new(request());
+    let question = Arc::new(question());
     let mut group = criterion.benchmark_group("settle");
 
     group.throughput(Throughput::Elements(1));
     group.bench_function("alone", |bencher| {
         let queue = queue();
-        bencher.iter(|| runtime.block_on(settle(&queue, black_box(&request), 1)));
+        bencher.iter(|| runtime.block_on(settle(&queue, black_box(&question), 1)));
     });
 
     let each = 1_000_u32;
@@ -95,10 +111,10 @@ fn trials(criterion: &mut Criterion) {
             bencher.iter(|| {
                 runtime.block_on(async {
                     let work = |worker| {
-                        let (queue, request) = (queue.clone(), request.clone());
+                        let (queue, question) = (queue.clone(), question.clone());
                         tokio::spawn(async move {
                             for case in 0..each {
-                                black_box(settle(&queue, &request, worker * each + case).await);
+                                black_box(settle(&queue, &question, worker * each + case).await);
                             }
                         })
                     };

@@ -108,7 +108,6 @@ fn triple(key: TrialKey) -> [Write; 3] {
         meta: None,
     };
     let attempt = Attempt {
-        trial: key,
         number: 1,
         started_at: record.started_at,
         duration_ms: 812.417,
@@ -128,7 +127,7 @@ fn triple(key: TrialKey) -> [Write; 3] {
         reason: String::new(),
     };
     [
-        Write::Attempt(Box::new(attempt)),
+        Write::Attempt { key, attempt: Box::new(attempt) },
         Write::Trial(Box::new(record)),
         Write::Scores { key, scores: vec![score], verdict: Verdict::Pass },
     ]

@@ -5,15 +5,14 @@ use std::{fs, path::Path, sync::Arc};
 
 use caseload::{
     config::{self, Experiment, Overrides},
-    domain::{CasePos, Cost, Repeat, RunRow, TargetPos, TrialKey},
+    domain::{CasePos, Cost, Repeat, RunRow, Settlement, TargetPos, TrialKey},
     estimate::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
         sample::stratified_sample,
     },
     golden,
-    providers::Provider,
-    queue::{ProviderQueue, Settlement},
+    queue::Hooks,
 };
 use jiff::civil::Date;
 use tokio::{sync::mpsc, task::JoinSet, time::Instant};
@@ -91,15 +90,15 @@ fn ask(experiment: &Experiment, trials: &[(CasePos, Repeat)]) -> (Vec<Asked>, f6
     runtime.expect("a runtime can be made").block_on(async {
         let (events, _listener) = mpsc::unbounded_channel();
         let queues = config::connect(experiment, &events).expect("a simulator needs no key");
-        let queue: Arc<ProviderQueue<Provider>> = Arc::clone(&queues[0]);
+        let queue = Arc::clone(&queues[0]);
         let began = Instant::now();
         let mut tasks = JoinSet::new();
         for &(case, repeat) in trials {
-            let request = experiment.request(TargetPos(0), case, repeat);
-            let demand = experiment.targets[0].demand(&request.prompt);
+            let question = experiment.question(TargetPos(0), case, repeat);
             let queue = Arc::clone(&queue);
             let key = TrialKey { run: RunRow(1), target: TargetPos(0), case, repeat };
-            tasks.spawn(async move { (case, queue.settle(key, 1, &request, demand).await) });
+            let call = experiment.call(queue.provider(), key, 1, question, None);
+            tasks.spawn(async move { (case, queue.settle(&call, Hooks::NONE).await) });
         }
         let mut asked = vec![];
         while let Some(ended) = tasks.join_next().await {

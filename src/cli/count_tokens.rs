@@ -24,13 +24,13 @@ pub(super) fn correct(experiment: &Experiment, history: &mut History) -> Result<
         let step = experiment.cases.len().div_ceil(COUNTED).max(1);
         let (mut real, mut counted) = (vec![], vec![]);
         for case in (0..experiment.cases.len()).step_by(step) {
-            let request = experiment.request(place, CasePos::at(case), Repeat::FIRST);
-            let tokens = runtime.block_on(counter.count(&request)).map_err(|rejection| CliError::Usage {
+            let question = experiment.question(place, CasePos::at(case), Repeat::FIRST);
+            let tokens = runtime.block_on(counter.count(&question)).map_err(|rejection| CliError::Usage {
                 message: format!("the prompts of `{}` cannot be counted: {rejection}", target.name),
                 hint: Some("leave out `--count-tokens`".to_owned()),
             })?;
             real.push(tokens as f64);
-            counted.push(tokenizer.count(&request.prompt) as f64);
+            counted.push(tokenizer.count(&question.prompt) as f64);
         }
         output::note(&format!(
             "note: {} prompts of `{}` were counted by the provider",

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     config,
-    domain::{Cost, ErrorClass, Outcome, Repeat, RunStatus},
+    domain::{Cost, ErrorClass, Outcome, RunStatus},
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -68,8 +68,7 @@ pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
     let mut spent = store.spent(detail.row.id)?;
     // What may have been billed at a cost nobody told counts at its worst, as it did then.
     for (target, case, attempts) in store.unpriced_attempts(detail.row.id)? {
-        let prompt = experiment.request(target, case, Repeat::FIRST).prompt;
-        let worst = experiment.targets[target.index()].worst_case(&prompt).unwrap_or(Cost::ZERO);
+        let worst = experiment.worst_case(target, case).unwrap_or(Cost::ZERO);
         spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
     }
     let prepared = Prepared {

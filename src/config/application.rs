@@ -277,9 +277,9 @@ pub(super) fn queue_settings(provider: &ProviderSettings) -> QueueSettings {
 }
 
 /// The application itself.
-pub(super) fn provider(settings: &ProviderSettings, http: HttpSettings) -> Result<Provider, String> {
+pub(super) fn provider(settings: &ProviderSettings, http: HttpSettings) -> Result<Box<dyn Provider>, String> {
     if let Some(exec) = &settings.exec {
-        return Ok(Provider::Exec(Exec::new(exec.clone())?));
+        return Ok(Box::new(Exec::new(exec.clone())?));
     }
     let Some(app) = &settings.http else {
         return Err("the section says nothing of an application".to_owned());
@@ -291,7 +291,6 @@ pub(super) fn provider(settings: &ProviderSettings, http: HttpSettings) -> Resul
     let secret = app.env_headers.iter().map(value).collect::<Result<Vec<_>, String>>()?;
     let headers = app.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let http = HttpSettings { headers, ..http };
-    HttpApp::new(app, http, secret)
-        .map(|app| Provider::HttpApp(Box::new(app)))
-        .map_err(|error| error.to_string())
+    let app = HttpApp::new(app, http, secret).map_err(|error| error.to_string())?;
+    Ok(Box::new(app))
 }

@@ -34,7 +34,7 @@ impl Experiment {
         let mut sizes: HashMap<Fingerprint, u64> = HashMap::new();
         let mut without = 0;
         for case in (0..self.cases.len()).map(CasePos::at) {
-            let prompt = self.request(position, case, Repeat::FIRST).prompt;
+            let prompt = self.question(position, case, Repeat::FIRST).prompt;
             let Some(part) = prompt.cached_prefix(&settings.model, cache.at) else {
                 without += 1;
                 continue;

@@ -37,7 +37,7 @@ pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
 pub fn connect(
     experiment: &Experiment,
     events: &UnboundedSender<RunEvent>,
-) -> Result<Vec<Arc<ProviderQueue<Provider>>>, Faults> {
+) -> Result<Vec<Arc<ProviderQueue>>, Faults> {
     missing_keys(&experiment.settings.providers).none_or(())?;
     let mut queues = vec![];
     let mut faults = Faults::default();
@@ -63,12 +63,16 @@ pub fn connect(
     faults.none_or(queues)
 }
 
-fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> Result<Provider, String> {
+fn provider(
+    experiment: &Experiment,
+    at: usize,
+    settings: &ProviderSettings,
+) -> Result<Box<dyn Provider>, String> {
     let own_targets = || experiment.targets.iter().filter(move |target| target.provider == at);
     if let Some(facts) = settings.kind.facts() {
         let key = key(settings);
         let model = HttpModel::new(facts, &http(settings), key.as_ref(), settings.max_tokens_field);
-        return model.map(Provider::Model).map_err(|error| error.to_string());
+        return Ok(Box::new(model.map_err(|error| error.to_string())?));
     }
     if settings.kind.is_application() {
         return application::provider(settings, http(settings));
@@ -76,11 +80,11 @@ fn provider(experiment: &Experiment, at: usize, settings: &ProviderSettings) -> 
     if settings.kind.is_recorded() {
         let outputs = own_targets()
             .filter_map(|target| Some((target.name.clone(), Arc::clone(target.outputs.as_ref()?))));
-        return Ok(Provider::Replay(Replay { outputs: outputs.collect::<HashMap<_, _>>() }));
+        return Ok(Box::new(Replay { outputs: outputs.collect::<HashMap<_, _>>() }));
     }
     let targets = own_targets().map(|target| (target.name.clone(), target.settings.simulate.clone()));
     let seed = experiment.settings.seed;
-    Ok(Provider::Simulator(Simulator::new(SimulatorSettings { seed, targets: targets.collect() })))
+    Ok(Box::new(Simulator::new(SimulatorSettings { seed, targets: targets.collect() })))
 }
 
 /// The counter of tokens of an account.

@@ -6,15 +6,17 @@ use rayon::prelude::*;
 
 use super::{
     settings::Settings,
-    target::{Target, ready_targets},
+    target::{Target, demand, ready_targets},
 };
 use crate::{
     domain::{
-        Begun, Case, CaseId, CasePos, Fault, Faults, Price, Prompt, Repeat, Request, TargetName, TargetPos,
+        Asked, AskerPos, Call, Case, CaseId, CasePos, Cost, Fault, Faults, Price, Prompt, Purpose, Question,
+        Repeat, TargetName, TargetPos, TrialKey,
     },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
-    providers::BodyTemplate,
+    providers::{BodyTemplate, Provider, estimate_input_tokens},
+    store::RequestHash,
 };
 
 /// A case to be asked, with its graders.
@@ -66,24 +68,51 @@ impl Experiment {
         per_target * self.targets.len() as u64
     }
 
-    /// The request of one trial.
-    pub fn request(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> Request {
+    /// The question of one trial.
+    pub fn question(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> Question {
         let planned = &self.cases[case.index()];
         let target = &self.targets[target.index()];
         self.asked(target, &planned.case, target.prompt(&planned.case), repeat)
     }
 
-    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: Repeat) -> Request {
-        Request {
-            target: target.name.clone(),
+    fn asked(&self, target: &Target, case: &Arc<Case>, prompt: Prompt, repeat: Repeat) -> Question {
+        Question {
             model: target.settings.model.clone(),
             prompt,
             parameters: Arc::clone(&target.parameters),
-            case: Arc::clone(case),
-            repeat,
+            asked: Asked { by: target.name.clone(), case: Arc::clone(case), repeat },
             seed: trial_seed(self.settings.seed, &target.name, &case.id, repeat),
-            begun: Begun::default(),
         }
+    }
+
+    /// The call that asks `question` for a trial, as `provider` sends it. `hash` is the question's.
+    pub fn call(
+        &self,
+        provider: &dyn Provider,
+        key: TrialKey,
+        first_attempt: u32,
+        question: Question,
+        hash: Option<RequestHash>,
+    ) -> Call {
+        let target = &self.targets[key.target.index()];
+        let (seed, input) = (question.seed, estimate_input_tokens(&question.prompt));
+        let (outgoing, bounds) = provider.prepare(question);
+        Call {
+            purpose: Purpose::Trial(key),
+            asker: AskerPos(key.target.0),
+            outgoing,
+            worst: target.worst_case(bounds),
+            demand: demand(input, bounds.said_output),
+            first_attempt,
+            seed,
+            hash,
+        }
+    }
+
+    /// The most that one attempt of a trial can cost; `None` where nobody can say.
+    pub fn worst_case(&self, target: TargetPos, case: CasePos) -> Option<Cost> {
+        let target_of = &self.targets[target.index()];
+        target_of.worst_case(target_of.bounds(&self.question(target, case, Repeat::FIRST)))
     }
 
     /// The rendered prompt of a case.
@@ -126,16 +155,16 @@ impl Experiment {
                                 .with_hint("add the field to the case or mend the template"),
                         ),
                         Ok(prompt) => {
+                            let question = self.asked(target, case, prompt, Repeat::FIRST);
                             if let Some(body) = &body
-                                && let Err(error) =
-                                    body.render(&self.asked(target, case, prompt.clone(), Repeat::FIRST))
+                                && let Err(error) = body.render(&question)
                             {
                                 return Some(
                                     fault(error.to_string())
                                         .with_hint("add the field to the case or mend the template"),
                                 );
                             }
-                            let demand = target.demand(&prompt);
+                            let demand = target.demand(&question);
                             let fits = provider.queue.limits.check_fits(demand.input, demand.output);
                             fits.err().map(|error| fault(format!("{error}")))
                         }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Experiment;
 use crate::{
-    domain::{Request, TargetPos},
+    domain::{Question, TargetPos},
     store::RequestHash,
 };
 
@@ -12,7 +12,7 @@ impl Experiment {
     /// The hash of a trial's request, where its target's answers may be used again: BLAKE3 over the
     /// provider's kind and address, the model, the prompt, every parameter and the repeat. `None`
     /// where the target does not reuse answers, only plays recorded ones, or is an application.
-    pub fn request_hash(&self, target: TargetPos, request: &Request) -> Option<RequestHash> {
+    pub fn request_hash(&self, target: TargetPos, question: &Question) -> Option<RequestHash> {
         let target = &self.targets[target.index()];
         let provider = &self.settings.providers[target.provider];
         // What an application answers hangs on its code and its index, which nobody sees from here.
@@ -25,19 +25,19 @@ impl Experiment {
             "kind": provider.kind,
             "base_url": provider.base_url.as_deref().map(|url| url.trim_end_matches('/')),
             "max_tokens_field": provider.max_tokens_field,
-            "model": request.model,
-            "system": request.prompt.system.as_deref(),
-            "messages": request.prompt.messages,
-            "parameters": *request.parameters,
-            "repeat": request.repeat,
+            "model": question.model,
+            "system": question.prompt.system.as_deref(),
+            "messages": question.prompt.messages,
+            "parameters": *question.parameters,
+            "repeat": question.asked.repeat,
         });
         if provider.kind.is_simulated() {
             // It answers by case and seed, and not by what is asked.
             let own = json!([
                 target.name,
                 target.settings.simulate,
-                request.case.fingerprint.to_string(),
-                request.seed
+                question.asked.case.fingerprint.to_string(),
+                question.seed
             ]);
             whole["simulator"] = own;
         }

@@ -7,9 +7,8 @@ use super::{
     settings::{Settings, TargetSettings},
 };
 use crate::{
-    domain::{Case, Cost, Fault, Faults, Parameters, Price, Prompt, TargetName},
-    providers::{Kind, ReplayOutputs, Tokenizer, estimate_input_tokens},
-    queue::TokenDemand,
+    domain::{Bounds, Case, Cost, Demand, Fault, Faults, Parameters, Price, Prompt, Question, TargetName},
+    providers::{Dialect, Kind, ReplayOutputs, Tokenizer, bounds_by_prompt, estimate_input_tokens},
 };
 
 /// Output tokens reserved for a trial whose target sets no limit.
@@ -30,6 +29,8 @@ pub struct Target {
     pub price: Option<Price>,
     /// Recorded outputs, for a replay.
     pub outputs: Option<Arc<ReplayOutputs>>,
+    /// What puts its questions into words, where it is a model.
+    dialect: Option<Box<dyn Dialect>>,
     pub(super) parameters: Arc<Parameters>,
     pub(super) template: Arc<PromptTemplate>,
 }
@@ -45,10 +46,22 @@ impl Target {
         self.kind.tokenizer(self.settings.model.as_str())
     }
 
-    /// What a trial with this prompt asks of the account's token limits.
-    pub fn demand(&self, prompt: &Prompt) -> TokenDemand {
-        let output = self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS);
-        TokenDemand { input: estimate_input_tokens(prompt), output: u64::from(output) }
+    /// The most that one attempt with this question can be billed for.
+    pub(super) fn bounds(&self, question: &Question) -> Bounds {
+        match &self.dialect {
+            Some(dialect) => dialect.wire(question).bounds,
+            None => bounds_by_prompt(question),
+        }
+    }
+
+    /// What a question asks of the account's token limits, before it is put into words.
+    pub(super) fn demand(&self, question: &Question) -> Demand {
+        // Only what is added to a request can say another limit than the target's own.
+        let said_output = match self.parameters.extra.is_empty() {
+            true => self.parameters.max_tokens.map(u64::from),
+            false => self.bounds(question).said_output,
+        };
+        demand(estimate_input_tokens(&question.prompt), said_output)
     }
 
     /// The most output tokens that an answer may have.
@@ -56,18 +69,17 @@ impl Target {
         self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS)
     }
 
-    /// The most that one attempt with this prompt can cost: a token has at least one byte.
-    pub fn worst_case(&self, prompt: &Prompt) -> Option<Cost> {
-        let texts = prompt.system.iter().map(|text| text.len());
-        let turns = prompt.messages.iter().map(|message| message.content.text().len() + PER_MESSAGE);
-        let input: usize = texts.chain(turns).sum();
-        let output = self.parameters.max_tokens.unwrap_or(DEFAULT_OUTPUT_TOKENS);
-        self.price.as_ref()?.worst_case(input as u64, u64::from(output))
+    /// The most that one attempt within these bounds can cost; `None` where nobody can say.
+    pub(super) fn worst_case(&self, bounds: Bounds) -> Option<Cost> {
+        self.price.as_ref()?.worst_case(bounds.input?, bounds.output?)
     }
 }
 
-/// Tokens that a protocol puts around each message, at most.
-const PER_MESSAGE: usize = 16;
+/// What a prompt of so many tokens asks of the account's limits, where the request says this limit of
+/// output.
+pub(super) fn demand(input: u64, said_output: Option<u64>) -> Demand {
+    Demand { input, output: said_output.unwrap_or(u64::from(DEFAULT_OUTPUT_TOKENS)) }
+}
 
 pub(super) fn ready_targets(
     settings: &Settings,
@@ -86,13 +98,15 @@ pub(super) fn ready_targets(
         };
         let provider = settings.providers.iter().position(|provider| provider.name == target.provider);
         let provider = provider.expect("every target's provider was resolved");
-        let kind = settings.providers[provider].kind;
+        let account = &settings.providers[provider];
+        let kind = account.kind;
         targets.push(Target {
             name: target.name.clone(),
             settings: target.clone(),
             provider,
             kind,
             price,
+            dialect: kind.dialect(account.base_url.as_deref(), account.max_tokens_field),
             outputs: recorded_outputs(kind, target.outputs.as_deref(), faults),
             parameters: Arc::new(target.parameters.clone()),
             template: Arc::new(template),

@@ -1,6 +1,6 @@
 //! One request on the wire.
 
-use super::{Cost, Failure, Metered, TrialKey, UnixMillis};
+use super::{Cost, Failure, Metered, UnixMillis};
 
 /// How an attempt ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,12 +11,10 @@ pub enum AttemptEnd {
     Failed(Failure),
 }
 
-/// One request on the wire made for a trial.
+/// One request on the wire. Whose it was, its caller knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// The trial it was made for.
-    pub trial: TrialKey,
-    /// Its number within the trial, counted from 1 over all runs and resumes.
+    /// Its number within its trial, counted from 1 over all runs and resumes.
     pub number: u32,
     /// When it was sent.
     pub started_at: UnixMillis,

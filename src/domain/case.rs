@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{CaseId, Fingerprint, GraderSpec, Input, PassIf};
+use super::{CaseId, Fingerprint, GraderSpec, Input, PassIf, shared};
 
 /// Which part of a golden set a case belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct Examples {
 }
 
 /// One case as it is meant: the experiment's defaults are in place and its graders are resolved.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// Unique within the golden set.
     pub id: CaseId,
@@ -72,6 +72,7 @@ pub struct Case {
     /// Where it came from.
     pub source: Option<Box<Source>>,
     /// Named slices it belongs to; shared by cases that have the same.
+    #[serde(with = "shared::arc")]
     pub segment: Arc<BTreeMap<String, String>>,
     /// What it shares with other cases; `None`: it is a cluster of its own.
     pub cluster: Option<String>,

@@ -83,6 +83,8 @@ pub enum FailureKind {
     Redirect,
     /// The program or replay under test gave no answer.
     Application,
+    /// The user stopped it on its way.
+    Cancelled,
 }
 
 impl FailureKind {
@@ -106,6 +108,7 @@ impl FailureKind {
             Self::Billing => "billing",
             Self::Redirect => "redirect",
             Self::Application => "application",
+            Self::Cancelled => "cancelled",
         }
     }
 }

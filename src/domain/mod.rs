@@ -5,7 +5,6 @@
 
 mod answer_keeping;
 mod attempt;
-mod begun;
 mod call;
 mod case;
 mod content;
@@ -24,12 +23,14 @@ mod position;
 mod price;
 mod prompt;
 mod prompt_cache;
+mod question;
 mod queue_control;
 mod reply;
-mod request;
 mod retrieved;
 mod score;
+mod settlement;
 mod shard;
+mod shared;
 mod time;
 mod trial;
 mod usage;
@@ -38,8 +39,7 @@ pub mod text;
 pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
-    begun::Begun,
-    call::{Bounds, HttpMethod, Wire},
+    call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
     content::Content,
     dimension::PerDimension,
@@ -57,11 +57,12 @@ pub use self::{
     price::{Price, Rates, Tier},
     prompt::Prompt,
     prompt_cache::{CacheLifetime, CachePoint, PromptCache},
+    question::{Asked, Parameters, Question},
     queue_control::{ConcurrencyRecord, LiveLimits, PauseRecord, QueueControl, QueueRecord},
     reply::{Reply, ReplyLatency},
-    request::{Parameters, Request},
     retrieved::{RetrievalScore, Retrieved},
     score::{Score, Verdict},
+    settlement::{Settled, Settlement},
     shard::Shard,
     time::UnixMillis,
     trial::{AnswerSource, RunStatus, TrialKey, TrialRecord},

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{CasePos, Cost, Failure, Metered, Outcome, Repeat, Retrieved, RunRow, TargetPos, UnixMillis};
 
 /// Which trial: unique in the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TrialKey {
     /// The run's row in the store.
     pub run: RunRow,

@@ -4,8 +4,26 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use super::exchange::{Answer, Piece, Problem, Question, StreamOptions, prefixes, quoted, request_id};
+use super::{
+    exchange::{
+        Answer, Dialect, Piece, Problem, Question, StreamOptions, prefixes, quoted, request_id, words,
+    },
+    limits::rfc3339_in,
+};
 use crate::domain::{LimitDimension, Outcome, Usage};
+
+/// Anthropic's Messages.
+pub(super) static DIALECT: Dialect = Dialect {
+    paths: &["/v1/messages"],
+    parse,
+    success,
+    events: |answer, _| events(answer),
+    failure,
+    error_event: |body| format!("event: error\ndata: {body}\n\n"),
+    request_id_header: "request-id",
+    limit_headers,
+    full_in: rfc3339_in,
+};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -74,7 +92,7 @@ impl Content<'_> {
     }
 }
 
-pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Problem> {
+fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Problem> {
     let body: Body<'_> = serde_json::from_slice(body)
         .map_err(|error| Problem::Request(format!("The request body is not valid JSON: {error}")))?;
     let required = |name: &str| Problem::Request(format!("{name}: Field required"));
@@ -117,7 +135,7 @@ pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Proble
 }
 
 /// The stop reason and its details, as JSON.
-pub(super) fn stop(outcome: Outcome) -> (&'static str, &'static str) {
+fn stop(outcome: Outcome) -> (&'static str, &'static str) {
     match outcome {
         Outcome::Truncated => ("max_tokens", "null"),
         // This API has no filter of its own: what is withheld is a refusal without text.
@@ -130,7 +148,7 @@ pub(super) fn stop(outcome: Outcome) -> (&'static str, &'static str) {
 }
 
 /// The tokens, as JSON; `output` of them so far.
-pub(super) fn usage(usage: &Usage, output: u64) -> String {
+fn usage(usage: &Usage, output: u64) -> String {
     format!(
         concat!(
             r#"{{"input_tokens":{input},"cache_creation_input_tokens":{written},"#,
@@ -146,7 +164,7 @@ pub(super) fn usage(usage: &Usage, output: u64) -> String {
     )
 }
 
-pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
+fn success(answer: &Answer<'_>) -> Vec<u8> {
     let (stop_reason, details) = stop(answer.outcome);
     let content = if answer.text.is_empty() {
         "[]".to_owned()
@@ -169,7 +187,7 @@ pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
     .into_bytes()
 }
 
-pub(super) fn failure(problem: &Problem, number: u64) -> (u16, Vec<u8>) {
+fn failure(problem: &Problem, number: u64) -> (u16, Vec<u8>) {
     let (status, kind, message) = match problem {
         Problem::Key => (401, "authentication_error", "invalid x-api-key"),
         Problem::Request(message) => (400, "invalid_request_error", message.as_str()),
@@ -184,6 +202,76 @@ pub(super) fn failure(problem: &Problem, number: u64) -> (u16, Vec<u8>) {
         request_id(number),
     );
     (status, body.into_bytes())
+}
+
+/// `message_start`, the text in a block's deltas, `message_delta` with the final numbers,
+/// `message_stop`; a `ping` may stand anywhere.
+fn events(answer: &Answer<'_>) -> Vec<String> {
+    let event = |kind: &str, rest: &str| {
+        let comma = if rest.is_empty() { "" } else { "," };
+        format!("event: {kind}\ndata: {{\"type\":\"{kind}\"{comma}{rest}}}\n\n")
+    };
+    let mut events = vec![event(
+        "message_start",
+        &format!(
+            concat!(
+                r#""message":{{"id":"msg_mock{number:010}","type":"message","role":"assistant","#,
+                r#""model":{model},"content":[],"stop_reason":null,"stop_sequence":null,"usage":{usage}}}"#,
+            ),
+            number = answer.number,
+            model = quoted(answer.model),
+            usage = usage(&answer.usage, 1.min(answer.usage.output)),
+        ),
+    )];
+    if !answer.text.is_empty() {
+        events.push(event("content_block_start", r#""index":0,"content_block":{"type":"text","text":""}"#));
+        events.push(event("ping", ""));
+        for word in words(answer.text) {
+            let delta = format!(r#""index":0,"delta":{{"type":"text_delta","text":{}}}"#, quoted(word));
+            events.push(event("content_block_delta", &delta));
+        }
+        events.push(event("content_block_stop", r#""index":0"#));
+    }
+    let (stop_reason, details) = stop(answer.outcome);
+    events.push(event(
+        "message_delta",
+        &format!(
+            concat!(
+                r#""delta":{{"stop_reason":"{stop_reason}","stop_sequence":null,"stop_details":{details}}},"#,
+                r#""usage":{usage}"#,
+            ),
+            stop_reason = stop_reason,
+            details = details,
+            usage = usage(&answer.usage, answer.usage.output),
+        ),
+    ));
+    events.push(event("message_stop", ""));
+    events
+}
+
+fn limit_headers(dimension: LimitDimension) -> Option<[&'static str; 3]> {
+    Some(match dimension {
+        LimitDimension::Requests => [
+            "anthropic-ratelimit-requests-limit",
+            "anthropic-ratelimit-requests-remaining",
+            "anthropic-ratelimit-requests-reset",
+        ],
+        LimitDimension::InputTokens => [
+            "anthropic-ratelimit-input-tokens-limit",
+            "anthropic-ratelimit-input-tokens-remaining",
+            "anthropic-ratelimit-input-tokens-reset",
+        ],
+        LimitDimension::OutputTokens => [
+            "anthropic-ratelimit-output-tokens-limit",
+            "anthropic-ratelimit-output-tokens-remaining",
+            "anthropic-ratelimit-output-tokens-reset",
+        ],
+        LimitDimension::Tokens => [
+            "anthropic-ratelimit-tokens-limit",
+            "anthropic-ratelimit-tokens-remaining",
+            "anthropic-ratelimit-tokens-reset",
+        ],
+    })
 }
 
 fn limit_message(dimension: LimitDimension) -> &'static str {
@@ -209,6 +297,7 @@ mod tests {
 
     use super::*;
     use crate::domain::Usage;
+    use crate::mock::exchange::tests::{answer as streamed, data};
 
     fn read(body: Value) -> Result<Question, Problem> {
         parse(&serde_json::to_vec(&body).unwrap(), true)
@@ -272,5 +361,32 @@ mod tests {
                 },
             })
         );
+    }
+
+    #[test]
+    fn the_stream_tells_the_text_in_deltas_and_the_numbers_last() {
+        let told = events(&streamed("two \"words\""));
+        let names: Vec<&str> = told.iter().map(|event| event.split(['\n', ' ']).nth(1).unwrap()).collect();
+        assert_eq!(
+            names,
+            [
+                "message_start",
+                "content_block_start",
+                "ping",
+                "content_block_delta",
+                "content_block_delta",
+                "content_block_stop",
+                "message_delta",
+                "message_stop"
+            ]
+        );
+        assert_eq!(data(&told[0])["message"]["usage"]["cache_read_input_tokens"], 7);
+        assert_eq!(data(&told[4])["delta"]["text"], "\"words\"");
+        let last = data(&told[6]);
+        assert_eq!(
+            (&last["delta"]["stop_reason"], &last["usage"]["output_tokens"]),
+            (&"max_tokens".into(), &3.into())
+        );
+        assert_eq!(events(&streamed("")).len(), 3);
     }
 }

@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 use super::{FaultRates, MockServer, MockSettings};
 use crate::{
     domain::{
-        Case, ErrorClass, Failure, FailureKind, LimitDimension, Message, Outcome, Parameters, Prompt, Repeat,
-        Reply, Request, Role,
+        Asked, Case, ErrorClass, Failure, FailureKind, LimitDimension, Message, Outcome, Parameters, Prompt,
+        Question, Repeat, Reply, Role,
     },
     providers::{
         Facts, HttpModel, HttpSettings, Rejection, anthropic, openai,
         simulator::{CacheSettings, SimulatedTarget, test_cases::case},
+        test_question::ask as asked,
     },
 };
 
@@ -24,21 +25,18 @@ fn providers(server: &MockServer) -> [HttpModel; 2] {
     [model(&anthropic::FACTS, server.url()), model(&openai::FACTS, server.url() + "/v1")]
 }
 
-fn request() -> Request {
+fn question() -> Question {
     let case = case("one");
     let content = case.input.last_user_message().to_owned();
-    Request {
-        target: "t".into(),
+    Question {
         model: "m".into(),
         prompt: Prompt {
             system: Some("Be brief.".into()),
             messages: vec![Message { role: Role::User, content: content.into() }],
         },
         parameters: Arc::new(Parameters { max_tokens: Some(50), ..Parameters::default() }),
-        case: Arc::new(case),
-        repeat: Repeat::FIRST,
+        asked: Asked { by: "t".into(), case: Arc::new(case), repeat: Repeat::FIRST },
         seed: 0,
-        begun: Default::default(),
     }
 }
 
@@ -48,7 +46,7 @@ async fn ask(settings: MockSettings) -> Vec<Result<Reply, Rejection>> {
     for dialect in 0..2 {
         let cases: Vec<Arc<Case>> = vec![Arc::new(case("one"))];
         let server = MockServer::start(settings.clone(), cases).await.unwrap();
-        results.push(providers(&server)[dialect].send(&request()).await);
+        results.push(asked(&providers(&server)[dialect], &question()).await);
     }
     results
 }
@@ -133,10 +131,10 @@ async fn the_limit_and_the_wait_are_read_from_the_headers() {
     for dialect in 0..2 {
         let server = MockServer::start(settings.clone(), vec![Arc::new(case("one"))]).await.unwrap();
         let provider = &providers(&server)[dialect];
-        let reading = provider.send(&request()).await.unwrap().limits.readings[0];
+        let reading = asked(provider, &question()).await.unwrap().limits.readings[0];
         assert_eq!((reading.dimension, reading.limit), (LimitDimension::Requests, Some(6)));
         assert_eq!(reading.remaining, Some(5));
-        let refused = provider.send(&request()).await.unwrap_err().failure;
+        let refused = asked(provider, &question()).await.unwrap_err().failure;
         assert_eq!((refused.class, refused.status), (ErrorClass::RetrySlow, Some(429)));
         let wait = refused.retry_after.unwrap();
         assert!(wait > Duration::ZERO && wait <= Duration::from_secs(10), "{wait:?}");

@@ -1,6 +1,30 @@
 //! A question and its answer, before a dialect puts them into its own words.
 
+use std::time::Duration;
+
 use crate::domain::{LimitDimension, Outcome, Usage};
+
+/// A protocol that the mock server speaks.
+pub(super) struct Dialect {
+    /// Where it is asked.
+    pub(super) paths: &'static [&'static str],
+    /// Reads a body; the second argument says whether some model has a cache.
+    pub(super) parse: fn(&[u8], bool) -> Result<Question, Problem>,
+    /// The body of an answer.
+    pub(super) success: fn(&Answer<'_>) -> Vec<u8>,
+    /// The events of an answer that is streamed.
+    pub(super) events: fn(&Answer<'_>, StreamOptions) -> Vec<String>,
+    /// Status and body of an error; the second argument is the number behind the request's id.
+    pub(super) failure: fn(&Problem, u64) -> (u16, Vec<u8>),
+    /// The event by which an error of that body ends a stream that has begun.
+    pub(super) error_event: fn(&str) -> String,
+    /// The header that carries the request's id.
+    pub(super) request_id_header: &'static str,
+    /// The headers of a limit: what it is, what remains, when it is full again.
+    pub(super) limit_headers: fn(LimitDimension) -> Option<[&'static str; 3]>,
+    /// How the last of them tells the time until then.
+    pub(super) full_in: fn(Duration) -> String,
+}
 
 /// What a request's body asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,9 +133,26 @@ pub(super) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("any text is a JSON string")
 }
 
+/// The words of a text, each with the space behind it: together they are the text.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive(' ')
+}
+
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    pub(in crate::mock) fn answer(text: &str) -> Answer<'_> {
+        let usage = Usage { input_uncached: 5, cache_read: 7, output: 3, ..Usage::default() };
+        Answer { number: 4, model: "m", outcome: Outcome::Truncated, text, usage }
+    }
+
+    /// The JSON behind `data:`; `Null` where there is none.
+    pub(in crate::mock) fn data(event: &str) -> serde_json::Value {
+        let line = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        assert!(event.ends_with("\n\n"), "{event:?}");
+        serde_json::from_str(line).unwrap_or_default()
+    }
 
     #[test]
     fn prompts_that_begin_alike_have_the_same_prefix() {

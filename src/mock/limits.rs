@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use jiff::{SignedDuration, Timestamp};
 
-use super::dialect::Dialect;
+use super::exchange::Dialect;
 use crate::domain::LimitDimension;
 
 /// What a response tells of one limit.
@@ -23,50 +23,12 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Adds the headers by which `dialect` tells it; what it has no words for is not told.
-    pub(super) fn write(&self, dialect: Dialect, headers: &mut HeaderMap) {
-        let Some([limit, remaining, reset]) = names(dialect, self.dimension) else { return };
-        let full_at = match dialect {
-            Dialect::Anthropic => rfc3339(Timestamp::now(), self.full_in),
-            Dialect::OpenAi => go_duration(self.full_in),
-        };
+    pub(super) fn write(&self, dialect: &Dialect, headers: &mut HeaderMap) {
+        let Some([limit, remaining, reset]) = (dialect.limit_headers)(self.dimension) else { return };
         headers.insert(HeaderName::from_static(limit), HeaderValue::from(self.limit));
         headers.insert(HeaderName::from_static(remaining), HeaderValue::from(self.remaining));
-        insert(headers, reset, &full_at);
+        insert(headers, reset, &(dialect.full_in)(self.full_in));
     }
-}
-
-/// The headers of limit, remaining and reset.
-fn names(dialect: Dialect, dimension: LimitDimension) -> Option<[&'static str; 3]> {
-    Some(match (dialect, dimension) {
-        (Dialect::Anthropic, LimitDimension::Requests) => [
-            "anthropic-ratelimit-requests-limit",
-            "anthropic-ratelimit-requests-remaining",
-            "anthropic-ratelimit-requests-reset",
-        ],
-        (Dialect::Anthropic, LimitDimension::InputTokens) => [
-            "anthropic-ratelimit-input-tokens-limit",
-            "anthropic-ratelimit-input-tokens-remaining",
-            "anthropic-ratelimit-input-tokens-reset",
-        ],
-        (Dialect::Anthropic, LimitDimension::OutputTokens) => [
-            "anthropic-ratelimit-output-tokens-limit",
-            "anthropic-ratelimit-output-tokens-remaining",
-            "anthropic-ratelimit-output-tokens-reset",
-        ],
-        (Dialect::Anthropic, LimitDimension::Tokens) => [
-            "anthropic-ratelimit-tokens-limit",
-            "anthropic-ratelimit-tokens-remaining",
-            "anthropic-ratelimit-tokens-reset",
-        ],
-        (Dialect::OpenAi, LimitDimension::Requests) => {
-            ["x-ratelimit-limit-requests", "x-ratelimit-remaining-requests", "x-ratelimit-reset-requests"]
-        }
-        (Dialect::OpenAi, LimitDimension::Tokens) => {
-            ["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"]
-        }
-        // This protocol knows tokens only together.
-        (Dialect::OpenAi, LimitDimension::InputTokens | LimitDimension::OutputTokens) => return None,
-    })
 }
 
 /// Adds `retry-after`, rounded up, and unless `whole_seconds` the exact `retry-after-ms`.
@@ -87,7 +49,11 @@ fn ceil_ms(wait: Duration) -> u64 {
     u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// The instant `wait` after `now`, rounded up to a second, as Anthropic writes it.
+/// The instant so long after now, rounded up to a second, as Anthropic writes it.
+pub(super) fn rfc3339_in(wait: Duration) -> String {
+    rfc3339(Timestamp::now(), wait)
+}
+
 fn rfc3339(now: Timestamp, wait: Duration) -> String {
     let at = SignedDuration::try_from(wait).ok().and_then(|wait| now.checked_add(wait).ok()).unwrap_or(now);
     let seconds = at.as_second() + i64::from(at.subsec_nanosecond() > 0);
@@ -95,7 +61,7 @@ fn rfc3339(now: Timestamp, wait: Duration) -> String {
 }
 
 /// A duration as Go prints it, to a millisecond: `157ms`, `1.2s`, `6m0s`, `1h2m3s`.
-fn go_duration(wait: Duration) -> String {
+pub(super) fn go_duration(wait: Duration) -> String {
     let milliseconds = ceil_ms(wait);
     if milliseconds == 0 {
         return "0s".to_owned();

@@ -11,7 +11,6 @@ mod anthropic;
 mod client_tests;
 mod cut_connections;
 mod dialect;
-mod events;
 mod exchange;
 mod faults;
 mod find_case;
@@ -25,6 +24,8 @@ mod stats;
 mod stream_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod toy;
 mod visit;
 
 pub use self::{

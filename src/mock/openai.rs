@@ -5,8 +5,24 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::exchange::{Answer, Piece, Problem, Question, StreamOptions, prefixes, quoted};
+use super::{
+    exchange::{Answer, Dialect, Piece, Problem, Question, StreamOptions, prefixes, quoted, words},
+    limits::go_duration,
+};
 use crate::domain::{LimitDimension, Outcome, Usage};
+
+/// OpenAI's Chat Completions.
+pub(super) static DIALECT: Dialect = Dialect {
+    paths: &["/v1/chat/completions", "/chat/completions"],
+    parse,
+    success,
+    events: |answer, options| events(answer, options.with_usage),
+    failure: |problem, _| failure(problem),
+    error_event: |body| format!("data: {body}\n\n"),
+    request_id_header: "x-request-id",
+    limit_headers,
+    full_in: go_duration,
+};
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -74,7 +90,7 @@ impl Turn<'_> {
     }
 }
 
-pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Problem> {
+fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Problem> {
     let body: Body<'_> = serde_json::from_slice(body).map_err(|error| {
         Problem::Request(format!("We could not parse the JSON body of your request: {error}"))
     })?;
@@ -113,7 +129,7 @@ pub(super) fn parse(body: &[u8], with_prefixes: bool) -> Result<Question, Proble
     })
 }
 
-pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
+fn success(answer: &Answer<'_>) -> Vec<u8> {
     let text = quoted(answer.text);
     let (content, refusal, finish_reason) = match answer.outcome {
         Outcome::Truncated => (text.as_str(), "null", "length"),
@@ -140,7 +156,7 @@ pub(super) fn success(answer: &Answer<'_>) -> Vec<u8> {
 }
 
 /// The tokens, as JSON.
-pub(super) fn usage(usage: &Usage) -> String {
+fn usage(usage: &Usage) -> String {
     let prompt = usage.input_total();
     format!(
         concat!(
@@ -157,7 +173,7 @@ pub(super) fn usage(usage: &Usage) -> String {
     )
 }
 
-pub(super) fn failure(problem: &Problem) -> (u16, Vec<u8>) {
+fn failure(problem: &Problem) -> (u16, Vec<u8>) {
     let (status, kind, code, message) = match problem {
         Problem::Key => {
             (401, "invalid_request_error", Some("invalid_api_key"), "Incorrect API key provided.")
@@ -188,12 +204,74 @@ pub(super) fn failure(problem: &Problem) -> (u16, Vec<u8>) {
     (status, body.into_bytes())
 }
 
+/// Chunks of the answer, the last with its finish reason, one without choices for the tokens
+/// where they are asked for, `[DONE]`.
+fn events(answer: &Answer<'_>, with_usage: bool) -> Vec<String> {
+    let head = format!(
+        concat!(
+            r#""id":"chatcmpl-mock{number:010}","object":"chat.completion.chunk","created":{created},"#,
+            r#""model":{model},"service_tier":"default","system_fingerprint":"fp_mock""#,
+        ),
+        number = answer.number,
+        created = Timestamp::now().as_second(),
+        model = quoted(answer.model),
+    );
+    // Other chunks say that they have none where one is going to tell them.
+    let no_usage = if with_usage { r#","usage":null"# } else { "" };
+    let chunk = |delta: &str, finish_reason: &str| {
+        format!(
+            concat!(
+                r#"data: {{{head},"choices":[{{"index":0,"delta":{{{delta}}},"logprobs":null,"#,
+                r#""finish_reason":{finish_reason}}}]{no_usage}}}"#,
+                "\n\n"
+            ),
+            head = head,
+            delta = delta,
+            finish_reason = finish_reason,
+            no_usage = no_usage,
+        )
+    };
+    let (field, finish_reason) = match answer.outcome {
+        Outcome::Truncated => ("content", r#""length""#),
+        Outcome::Refused => ("refusal", r#""stop""#),
+        Outcome::Filtered => ("content", r#""content_filter""#),
+        Outcome::Answered | Outcome::Failed | Outcome::Cancelled => ("content", r#""stop""#),
+    };
+    let mut events = vec![chunk(r#""role":"assistant","content":"","refusal":null"#, "null")];
+    for word in words(answer.text) {
+        events.push(chunk(&format!(r#""{field}":{}"#, quoted(word)), "null"));
+    }
+    events.push(chunk("", finish_reason));
+    if with_usage {
+        let usage = usage(&answer.usage);
+        events.push(format!("data: {{{head},\"choices\":[],\"usage\":{usage}}}\n\n"));
+    }
+    events.push("data: [DONE]\n\n".to_owned());
+    events
+}
+
+fn limit_headers(dimension: LimitDimension) -> Option<[&'static str; 3]> {
+    match dimension {
+        LimitDimension::Requests => Some([
+            "x-ratelimit-limit-requests",
+            "x-ratelimit-remaining-requests",
+            "x-ratelimit-reset-requests",
+        ]),
+        LimitDimension::Tokens => {
+            Some(["x-ratelimit-limit-tokens", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-tokens"])
+        }
+        // This protocol knows tokens only together.
+        LimitDimension::InputTokens | LimitDimension::OutputTokens => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
 
     use super::*;
     use crate::domain::Usage;
+    use crate::mock::exchange::tests::{answer as streamed, data};
 
     fn read(body: Value) -> Result<Question, Problem> {
         parse(&serde_json::to_vec(&body).unwrap(), true)
@@ -262,5 +340,20 @@ mod tests {
                 "service_tier": "default", "system_fingerprint": "fp_mock",
             })
         );
+    }
+
+    #[test]
+    fn the_stream_comes_in_chunks_and_tells_tokens_when_asked() {
+        let told = events(&streamed("two words"), true);
+        assert_eq!(told.last().unwrap(), "data: [DONE]\n\n");
+        let text: String = told
+            .iter()
+            .filter_map(|event| Some(data(event)["choices"][0]["delta"]["content"].as_str()?.to_owned()))
+            .collect();
+        assert_eq!(text, "two words");
+        assert_eq!(data(&told[3])["choices"][0]["finish_reason"], "length");
+        let usage = data(&told[4]);
+        assert_eq!((&usage["choices"], &usage["usage"]["total_tokens"]), (&Value::Array(vec![]), &15.into()));
+        assert_eq!(events(&streamed("two words"), false).len(), told.len() - 1);
     }
 }

@@ -30,8 +30,8 @@ use tokio::{
 use super::{
     account::{Account, Demand},
     cut_connections::{Line, Listener},
-    dialect::Dialect,
-    exchange::{Answer, Problem, Question, StreamOptions, body_hash, request_id},
+    dialect::DIALECTS,
+    exchange::{Answer, Dialect, Problem, Question, StreamOptions, body_hash, request_id},
     faults::{self, Fate, Fault},
     find_case::Book,
     limits::{self, Reading},
@@ -90,16 +90,16 @@ async fn serve_state(
     server: Arc<Server>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let messages = async |State(server), ConnectInfo(line), headers, body| {
-        respond(server, Dialect::Anthropic, line, headers, body).await
-    };
-    let completions = async |State(server), ConnectInfo(line), headers, body| {
-        respond(server, Dialect::OpenAi, line, headers, body).await
-    };
-    let router = Router::new()
-        .route("/v1/messages", post(messages))
-        .route("/v1/chat/completions", post(completions))
-        .route("/chat/completions", post(completions))
+    let mut router = Router::new();
+    for &dialect in DIALECTS {
+        for path in dialect.paths {
+            let answer = async move |State(server), ConnectInfo(line), headers, body| {
+                respond(server, dialect, line, headers, body).await
+            };
+            router = router.route(path, post(answer));
+        }
+    }
+    let router = router
         .route("/stats", get(async |State(server): State<Arc<Server>>| Json(server.stats())))
         .route("/stats/reset", post(async |State(server): State<Arc<Server>>| server.counters().reset()))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
@@ -308,7 +308,7 @@ impl Server {
 
 async fn respond(
     server: Arc<Server>,
-    dialect: Dialect,
+    dialect: &'static Dialect,
     line: Line,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
@@ -322,7 +322,7 @@ async fn respond(
         return call.refuse(visit, &Problem::Key);
     }
     let question = match body {
-        Ok(body) => dialect.parse(&body, server.has_cache).map(|question| (question, body_hash(&body))),
+        Ok(body) => (dialect.parse)(&body, server.has_cache).map(|question| (question, body_hash(&body))),
         Err(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => Err(Problem::TooLarge),
         Err(rejection) => Err(Problem::Request(rejection.body_text())),
     };
@@ -379,7 +379,7 @@ async fn respond(
 /// What every response to one request has in common.
 struct Call {
     server: Arc<Server>,
-    dialect: Dialect,
+    dialect: &'static Dialect,
     number: u64,
     readings: Vec<Reading>,
 }
@@ -426,7 +426,9 @@ impl Call {
         let (kind, steps) = if let Some(options) = stream {
             self.server.counters().streams();
             if let Some(problem) = problem {
-                let event = self.dialect.error_event(problem, self.number);
+                let (_, body) = (self.dialect.failure)(problem, self.number);
+                let body = String::from_utf8(body).expect("errors are written as text");
+                let event = (self.dialect.error_event)(&body);
                 fault = Some(vec![Step::Send(event.into())]);
             }
             match fate.fault {
@@ -436,9 +438,9 @@ impl Call {
                 _ => {}
             }
             let gap = seconds(self.server.settings.stream.event_ms / 1e3);
-            ("text/event-stream", script::steps(self.dialect.events(answer, options), gap, fault))
+            ("text/event-stream", script::steps((self.dialect.events)(answer, options), gap, fault))
         } else {
-            let mut body = self.dialect.success(answer);
+            let mut body = (self.dialect.success)(answer);
             if fate.fault == Some(Fault::Half) {
                 body.truncate(body.len() / 2);
             }
@@ -455,7 +457,8 @@ impl Call {
 
     /// The answer to a request that gets none.
     fn refuse(&self, mut visit: Visit, problem: &Problem) -> Response {
-        let (status, body) = self.dialect.failure(problem, self.number);
+        let (status, body) = (self.dialect.failure)(problem, self.number);
+        let status = StatusCode::from_u16(status).expect("the dialects' statuses have three digits");
         visit.will_end(Ending::Status(status.as_u16()));
         visit.went_out();
         self.identified(reply(status, "application/json", Body::from(body)))
@@ -477,7 +480,7 @@ impl Call {
     fn identified(&self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         let id = HeaderValue::from_str(&request_id(self.number)).expect("ids are ASCII");
-        headers.insert(HeaderName::from_static(self.dialect.request_id_header()), id);
+        headers.insert(HeaderName::from_static(self.dialect.request_id_header), id);
         for reading in &self.readings {
             reading.write(self.dialect, headers);
         }

@@ -3,7 +3,7 @@
 use minijinja::value::Serde;
 use serde_json::Value;
 
-use crate::domain::{Case, Prompt, Request};
+use crate::domain::{Case, Prompt, Question};
 
 /// What the template of a prompt may name: `id`, `input`, `message`, `history`, `segment` and
 /// `context`. What a case lacks stays undefined, so that naming it is a fault.
@@ -13,12 +13,12 @@ pub fn case_values(case: &Case) -> minijinja::Value {
 
 /// What the template of a request's body may name: the same, the rendered `prompt` (`system`,
 /// `messages`, and `text`, its last message), `seed`, `repeat` and the target's `model`.
-pub(super) fn request_values(request: &Request) -> minijinja::Value {
-    let mut values = pairs(&request.case);
-    values.push(("prompt", prompt(&request.prompt)));
-    values.push(("seed", minijinja::Value::from(request.seed)));
-    values.push(("repeat", minijinja::Value::from(request.repeat.0)));
-    values.push(("model", minijinja::Value::from(request.model.as_str())));
+pub(super) fn question_values(question: &Question) -> minijinja::Value {
+    let mut values = pairs(&question.asked.case);
+    values.push(("prompt", prompt(&question.prompt)));
+    values.push(("seed", minijinja::Value::from(question.seed)));
+    values.push(("repeat", minijinja::Value::from(question.asked.repeat.0)));
+    values.push(("model", minijinja::Value::from(question.model.as_str())));
     minijinja::Value::from_pairs(values)
 }
 

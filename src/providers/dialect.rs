@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Rejection,
-    token_counter::Counting,
     tokens::Tokenizer,
     wire::{
         HttpResponse,
@@ -15,7 +14,7 @@ use super::{
         transport::KeyHeader,
     },
 };
-use crate::domain::{Reply, Request, Wire};
+use crate::domain::{Question, Reply, Wire};
 
 /// What is known of a provider beforehand.
 #[derive(Debug)]
@@ -49,6 +48,15 @@ impl Facts {
         let address = self.base_url.split_once("://").map_or(self.base_url, |(_, address)| address);
         address.find('/').map_or("", |at| &address[at..])
     }
+}
+
+/// How a provider counts: pure, as a dialect is.
+#[derive(Clone, Copy, Debug)]
+pub struct Counting {
+    /// The request as it is sent.
+    pub wire: fn(&DialectSettings<'_>, &Question) -> Wire,
+    /// Reads the count.
+    pub read: fn(&HttpResponse) -> Result<u64, Rejection>,
 }
 
 /// What an account sets for its dialect.
@@ -87,7 +95,7 @@ pub trait Dialect: Send + Sync + fmt::Debug {
     fn facts(&self) -> &'static Facts;
 
     /// The request as it is sent.
-    fn wire(&self, request: &Request) -> Wire;
+    fn wire(&self, question: &Question) -> Wire;
 
     /// Reads a whole response; a line of a batch is given as one.
     ///

@@ -2,17 +2,18 @@
 
 use std::fmt;
 
+use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 
 use super::{
-    HttpError, HttpSettings, Rejection,
+    HttpError, HttpSettings, Provider, Rejection,
     dialect::{Dialect, DialectSettings, Facts, MaxTokensField},
     wire::{
         streamed::{Arrived, Step},
         transport::Transport,
     },
 };
-use crate::domain::{Begun, Reply, Request, Wire};
+use crate::domain::{Begun, Bounds, Outgoing, Question, Reply, Wire};
 
 /// A model behind HTTP, whatever its protocol: the only place from which models are asked.
 pub struct HttpModel {
@@ -23,6 +24,26 @@ pub struct HttpModel {
 impl fmt::Debug for HttpModel {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "HttpModel({}, {:?})", self.dialect.facts().name, self.transport)
+    }
+}
+
+impl Provider for HttpModel {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        let wire = self.dialect.wire(&question);
+        let bounds = wire.bounds;
+        (Outgoing::Wire(wire), bounds)
+    }
+
+    fn send<'a>(
+        &'a self,
+        outgoing: &'a Outgoing,
+        begun: &'a Begun,
+    ) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        let wire = outgoing.as_wire().expect("a model is handed the bytes that its dialect made");
+        Box::pin(async move {
+            let read = self.ask(wire, begun).await;
+            self.transport.secrets().conceal_all(read)
+        })
     }
 }
 
@@ -42,16 +63,6 @@ impl HttpModel {
             dialect: (facts.make)(facts, &settings),
             transport: Transport::new(http, key.map(|key| (facts.key_header, key)))?,
         })
-    }
-
-    /// Asks once.
-    ///
-    /// # Errors
-    /// A [`Rejection`] when no answer came back.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let wire = self.dialect.wire(request);
-        let read = self.ask(&wire, &request.begun).await;
-        self.transport.secrets().conceal_all(read)
     }
 
     async fn ask(&self, wire: &Wire, begun: &Begun) -> Result<Reply, Rejection> {

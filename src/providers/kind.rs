@@ -7,11 +7,21 @@ use serde::{
     de::{self, EnumAccess, VariantAccess, Visitor},
 };
 
-use super::{anthropic, dialect::Facts, families, openai, tokens::Tokenizer};
+use super::{
+    anthropic,
+    dialect::{Dialect, DialectSettings, Facts, MaxTokensField},
+    families, openai,
+    tokens::Tokenizer,
+};
 use crate::domain::Parameters;
 
 /// The providers of models: the one list of dialects.
-static MODELS: [&Facts; 2] = [&anthropic::FACTS, &openai::FACTS];
+static MODELS: &[&Facts] = &[
+    &anthropic::FACTS,
+    &openai::FACTS,
+    #[cfg(test)]
+    &super::toy::FACTS,
+];
 
 /// How a provider is spoken to.
 #[derive(Clone, Copy)]
@@ -32,7 +42,7 @@ impl Kind {
     const OTHERS: [Self; 4] = [Self::Replay, Self::Simulator, Self::Exec, Self::Http];
 
     fn all() -> impl Iterator<Item = Self> {
-        MODELS.into_iter().map(Self::Model).chain(Self::OTHERS)
+        MODELS.iter().copied().map(Self::Model).chain(Self::OTHERS)
     }
 
     /// The kind of that name: what `provider = "anthropic"` means without a section of its own.
@@ -57,6 +67,17 @@ impl Kind {
             Self::Model(facts) => Some(facts),
             _ => None,
         }
+    }
+
+    /// What puts questions to an account's models into words.
+    pub fn dialect(
+        self,
+        base_url: Option<&str>,
+        max_tokens_field: Option<MaxTokensField>,
+    ) -> Option<Box<dyn Dialect>> {
+        let facts = self.facts()?;
+        let base_url = base_url.unwrap_or(facts.base_url);
+        Some((facts.make)(facts, &DialectSettings { base_url, max_tokens_field }))
     }
 
     /// Whether it is an application of one's own: it has no model that could be asked for.
@@ -183,8 +204,8 @@ mod tests {
     #[test]
     fn an_unknown_kind_is_told_with_all_that_are_known() {
         let error = serde_json::from_str::<Kind>("\"antropic\"").unwrap_err().to_string();
-        let known = "expected one of `anthropic`, `openai`, `replay`, `simulator`, `exec`, `http`";
-        assert!(error.starts_with("unknown variant `antropic`, ") && error.contains(known), "{error}");
+        assert!(error.starts_with("unknown variant `antropic`, expected one of `anthropic`, `openai`, "));
+        assert!(error.contains("`replay`, `simulator`, `exec`, `http`"), "{error}");
     }
 
     #[test]

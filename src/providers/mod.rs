@@ -15,13 +15,16 @@ mod http_model;
 mod kind;
 pub mod openai;
 mod parameters;
+mod provider;
 mod rejection;
 pub mod replay;
 pub mod simulator;
 #[cfg(test)]
-mod test_request;
+pub(crate) mod test_question;
 mod token_counter;
 pub mod tokens;
+#[cfg(test)]
+mod toy;
 mod usage_object;
 pub mod wire;
 
@@ -34,6 +37,7 @@ pub use self::{
     http_model::HttpModel,
     kind::Kind,
     parameters::check_parameters,
+    provider::{Provider, bounds_by_prompt},
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
@@ -43,39 +47,6 @@ pub use self::{
 };
 
 use self::usage_object::usage_object;
-use crate::domain::{Reply, Request};
-
-/// Who answers the requests of one account.
-#[derive(Debug)]
-pub enum Provider {
-    /// A model behind HTTP.
-    Model(HttpModel),
-    /// A program.
-    Exec(Exec),
-    /// An HTTP endpoint of any shape.
-    HttpApp(Box<HttpApp>),
-    /// Recorded outputs.
-    Replay(Replay),
-    /// The seeded simulator.
-    Simulator(Simulator),
-}
-
-impl Provider {
-    /// Asks once. Never retries, never waits for a limit: that is the queue's.
-    ///
-    /// # Errors
-    /// A [`Rejection`] when no answer came back. An answer that was truncated, refused or filtered
-    /// is a reply, not an error.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        match self {
-            Self::Model(model) => model.send(request).await,
-            Self::Exec(exec) => exec.send(request).await,
-            Self::HttpApp(app) => app.send(request).await,
-            Self::Replay(replay) => replay.answer(request),
-            Self::Simulator(simulator) => simulator.send(request).await,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -87,7 +58,10 @@ mod tests {
     use secrecy::SecretString;
     use serde_json::{Value, json};
 
-    use super::{test_request::request, *};
+    use super::{
+        test_question::{ask, question},
+        *,
+    };
     use crate::domain::{ErrorClass, FailureKind, Outcome};
 
     /// A server that answers each dialect at its own path with the key and the body it was sent.
@@ -126,10 +100,10 @@ mod tests {
         url
     }
 
-    fn openai(base_url: String, key: Option<&str>) -> Provider {
+    fn openai(base_url: String, key: Option<&str>) -> HttpModel {
         let key = key.map(SecretString::from);
         let model = HttpModel::new(&openai::FACTS, &HttpSettings::new(base_url), key.as_ref(), None);
-        Provider::Model(model.unwrap())
+        model.unwrap()
     }
 
     #[tokio::test]
@@ -138,7 +112,7 @@ mod tests {
         for end in ["", "/", "/v1", "/v1/"] {
             let http = HttpSettings::new(format!("{url}{end}"));
             let model = HttpModel::new(&anthropic::FACTS, &http, Some(&"key-1".into()), None).unwrap();
-            let reply = model.send(&request()).await.unwrap();
+            let reply = ask(&model, &question()).await.unwrap();
             assert_eq!(reply.text, "the key 2023-06-01 \"hello\"");
             assert_eq!(reply.metered.usage.unwrap().input_total(), 9);
         }
@@ -150,7 +124,7 @@ mod tests {
         for (end, key, text) in
             [("/v1", Some("key-1"), "the key \"hello\""), ("/v1/", None, "no key \"hello\"")]
         {
-            let reply = openai(format!("{url}{end}"), key).send(&request()).await.unwrap();
+            let reply = ask(&openai(format!("{url}{end}"), key), &question()).await.unwrap();
             assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Truncated, text));
         }
     }
@@ -158,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_that_the_server_repeats_is_not_told_on() {
         let provider = openai(format!("{}/strict", echo_server().await), Some("my-own-key"));
-        let rejection = provider.send(&request()).await.unwrap_err();
+        let rejection = ask(&provider, &question()).await.unwrap_err();
         assert_eq!(rejection.failure.class, ErrorClass::StopQueue);
         assert_eq!(rejection.failure.kind, FailureKind::Authentication);
         let shown = format!("{rejection} {rejection:?} {provider:?}");

@@ -4,19 +4,10 @@ use secrecy::SecretString;
 
 use super::{
     Rejection,
-    dialect::{DialectSettings, Facts},
-    wire::{HttpError, HttpResponse, HttpSettings, transport::Transport},
+    dialect::{Counting, DialectSettings, Facts},
+    wire::{HttpError, HttpSettings, transport::Transport},
 };
-use crate::domain::{Request, Wire};
-
-/// How a provider counts: pure, as a dialect is.
-#[derive(Clone, Copy, Debug)]
-pub struct Counting {
-    /// The request as it is sent.
-    pub wire: fn(&DialectSettings<'_>, &Request) -> Wire,
-    /// Reads the count.
-    pub read: fn(&HttpResponse) -> Result<u64, Rejection>,
-}
+use crate::domain::Question;
 
 /// The counting endpoint of one account.
 #[derive(Debug)]
@@ -45,9 +36,9 @@ impl TokenCounter {
     ///
     /// # Errors
     /// A [`Rejection`] when no count came back.
-    pub async fn count(&self, request: &Request) -> Result<u64, Rejection> {
+    pub async fn count(&self, question: &Question) -> Result<u64, Rejection> {
         let settings = DialectSettings { base_url: &self.base_url, max_tokens_field: None };
-        let wire = (self.counting.wire)(&settings, request);
+        let wire = (self.counting.wire)(&settings, question);
         let counted = match self.transport.send(&wire).await {
             Ok(response) => (self.counting.read)(&response),
             Err(failure) => Err(failure.into()),

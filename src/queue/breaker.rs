@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::TrialKey;
+use crate::domain::Purpose;
 
 use super::QueueSettings;
 
@@ -29,7 +29,7 @@ struct Row {
     failures: u32,
     trials_lost: u32,
     /// The first few distinct trials among them.
-    trials: Vec<TrialKey>,
+    trials: Vec<Purpose>,
 }
 
 impl Breaker {
@@ -48,7 +48,7 @@ impl Breaker {
 
     /// An attempt failed; `lost`: its trial ended with it. The number of failures in a row when they
     /// are too many.
-    pub(super) fn failed(&mut self, trial: TrialKey, now: Instant, lost: bool) -> Option<u32> {
+    pub(super) fn failed(&mut self, trial: Purpose, now: Instant, lost: bool) -> Option<u32> {
         let row = &mut self.row;
         let since = *row.since.get_or_insert(now);
         row.failures += 1;
@@ -67,7 +67,7 @@ impl Breaker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{CasePos, Repeat, RunRow, TargetPos};
+    use crate::domain::{CasePos, Repeat, RunRow, TargetPos, TrialKey};
 
     fn breaker() -> Breaker {
         Breaker::new(&QueueSettings {
@@ -77,8 +77,13 @@ mod tests {
         })
     }
 
-    fn trial(case: u32) -> TrialKey {
-        TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) }
+    fn trial(case: u32) -> Purpose {
+        Purpose::Trial(TrialKey {
+            run: RunRow(1),
+            target: TargetPos(0),
+            case: CasePos(case),
+            repeat: Repeat(1),
+        })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What has stopped: the whole queue, or single targets of it.
+//! What has stopped: the whole queue, or single askers of it; and whether what flies is cancelled.
 //!
 //! Whoever waits in the queue waits through [`Halts::unless_halted`], so that a stop wakes all of
 //! them at once.
@@ -14,9 +14,9 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::domain::{Failure, StopReason, TargetPos};
+use crate::domain::{AskerPos, Failure, StopReason};
 
-/// The trial must not be sent: its queue or its target has stopped.
+/// The call must not be sent: its queue or its asker has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Halted;
 
@@ -32,7 +32,8 @@ pub(super) struct Halts {
 #[derive(Debug, Default)]
 struct Stopped {
     queue: Option<StopReason>,
-    targets: BTreeMap<TargetPos, Failure>,
+    askers: BTreeMap<AskerPos, Failure>,
+    cancelled: bool,
 }
 
 impl Halts {
@@ -45,13 +46,32 @@ impl Halts {
         first
     }
 
-    /// Stops one target; whether it was still going.
-    pub(super) fn stop_target(&self, target: TargetPos, failure: Failure) -> bool {
+    /// Stops one asker; whether it was still going.
+    pub(super) fn stop_asker(&self, asker: AskerPos, failure: Failure) -> bool {
         let mut stopped = self.lock();
-        let first = !stopped.targets.contains_key(&target);
-        stopped.targets.entry(target).or_insert(failure);
+        let first = !stopped.askers.contains_key(&asker);
+        stopped.askers.entry(asker).or_insert(failure);
         self.tell(stopped);
         first
+    }
+
+    /// Cancels what flies.
+    pub(super) fn cancel(&self) {
+        let mut stopped = self.lock();
+        stopped.cancelled = true;
+        self.tell(stopped);
+    }
+
+    /// Waits until what flies is cancelled.
+    pub(super) async fn cancelled(&self) {
+        loop {
+            // Before the question, so that a word in between is not missed.
+            let news = self.news.notified();
+            if self.any.load(Ordering::Acquire) && self.lock().cancelled {
+                return;
+            }
+            news.await;
+        }
     }
 
     /// Why the queue has stopped, if it has.
@@ -59,36 +79,36 @@ impl Halts {
         self.lock().queue.clone()
     }
 
-    /// The provider's words at which a target stopped, if it has.
-    pub(super) fn target(&self, target: TargetPos) -> Option<Failure> {
-        self.lock().targets.get(&target).cloned()
+    /// The provider's words at which an asker stopped, if it has.
+    pub(super) fn asker(&self, asker: AskerPos) -> Option<Failure> {
+        self.lock().askers.get(&asker).cloned()
     }
 
-    /// Whether trials of `target` may be sent.
-    pub(super) fn check(&self, target: TargetPos) -> Result<(), Halted> {
+    /// Whether calls of `asker` may be sent.
+    pub(super) fn check(&self, asker: AskerPos) -> Result<(), Halted> {
         if !self.any.load(Ordering::Acquire) {
             return Ok(());
         }
         let stopped = self.lock();
-        let halted = stopped.queue.is_some() || stopped.targets.contains_key(&target);
+        let halted = stopped.queue.is_some() || stopped.askers.contains_key(&asker);
         if halted { Err(Halted) } else { Ok(()) }
     }
 
-    /// Waits for `future`, but no longer than trials of `target` may be sent.
+    /// Waits for `future`, but no longer than calls of `asker` may be sent.
     pub(super) async fn unless_halted<F: Future>(
         &self,
-        target: TargetPos,
+        asker: AskerPos,
         future: F,
     ) -> Result<F::Output, Halted> {
         let mut future = pin!(future);
         loop {
             // Before the question, so that a stop in between is not missed.
             let news = self.news.notified();
-            self.check(target)?;
+            self.check(asker)?;
             tokio::select! {
                 biased;
                 output = &mut future => {
-                    self.check(target)?;
+                    self.check(asker)?;
                     return Ok(output);
                 }
                 () = news => {}
@@ -120,14 +140,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stopped_target_leaves_its_neighbours() {
+    async fn a_stopped_asker_leaves_its_neighbours() {
         let halts = Halts::default();
-        assert!(halts.stop_target(TargetPos(1), failure()));
-        assert!(!halts.stop_target(TargetPos(1), failure()));
-        assert_eq!(halts.unless_halted(TargetPos(1), ready(7)).await, Err(Halted));
-        assert_eq!(halts.unless_halted(TargetPos(0), ready(7)).await, Ok(7));
-        assert_eq!(halts.target(TargetPos(1)), Some(failure()));
-        assert_eq!((halts.target(TargetPos(0)), halts.queue()), (None, None));
+        assert!(halts.stop_asker(AskerPos(1), failure()));
+        assert!(!halts.stop_asker(AskerPos(1), failure()));
+        assert_eq!(halts.unless_halted(AskerPos(1), ready(7)).await, Err(Halted));
+        assert_eq!(halts.unless_halted(AskerPos(0), ready(7)).await, Ok(7));
+        assert_eq!(halts.asker(AskerPos(1)), Some(failure()));
+        assert_eq!((halts.asker(AskerPos(0)), halts.queue()), (None, None));
     }
 
     #[tokio::test]
@@ -138,8 +158,8 @@ mod tests {
             assert!(halts.stop_queue(StopReason::Interrupted));
         };
         let (first, second, ()) = tokio::join!(
-            halts.unless_halted(TargetPos(0), pending::<()>()),
-            halts.unless_halted(TargetPos(9), pending::<()>()),
+            halts.unless_halted(AskerPos(0), pending::<()>()),
+            halts.unless_halted(AskerPos(9), pending::<()>()),
             stop
         );
         assert_eq!((first, second), (Err(Halted), Err(Halted)));
@@ -149,16 +169,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn waiting_goes_on_when_another_target_stops() {
+    async fn waiting_goes_on_when_another_asker_stops() {
         let halts = Halts::default();
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let stop = async {
             tokio::task::yield_now().await;
-            halts.stop_target(TargetPos(1), failure());
+            halts.stop_asker(AskerPos(1), failure());
             tokio::task::yield_now().await;
             sender.send(7).unwrap();
         };
-        let (waited, ()) = tokio::join!(halts.unless_halted(TargetPos(0), receiver), stop);
+        let (waited, ()) = tokio::join!(halts.unless_halted(AskerPos(0), receiver), stop);
         assert_eq!(waited, Ok(Ok(7)));
     }
 }

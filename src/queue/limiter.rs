@@ -7,21 +7,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{LimitReport, LiveLimits, Usage};
+use crate::domain::{Demand, LimitReport, LiveLimits, Usage};
 
 use super::{
     LearntLimits, Limits,
     bucket::{Bucket, Mark},
 };
-
-/// The tokens that a trial is expected to need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TokenDemand {
-    /// The prompt's tokens, estimated.
-    pub input: u64,
-    /// The most tokens its answer may have (`max_tokens`).
-    pub output: u64,
-}
 
 /// The share of the server's burst of requests that is used at once. Its bucket fills from when the first request
 /// reaches it, and requests overtake each other on their way: a bucket as large as the server's would
@@ -30,7 +21,7 @@ const BURST_SHARE: f64 = 0.9;
 
 /// What was taken for one attempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken(TokenDemand);
+pub(super) struct Taken(Demand);
 
 /// What an attempt has really used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +64,14 @@ impl Limiter {
 
     /// Takes what a trial needs from every bucket at once, or from none: then says how long to wait
     /// before asking again.
-    pub(super) fn take(&mut self, demand: TokenDemand) -> Result<Taken, Duration> {
+    pub(super) fn take(&mut self, demand: Demand) -> Result<Taken, Duration> {
         // Where nothing is reserved the provider counts output as it is made, which is rarely as
         // much as `max_tokens`; before the first answer there is no better guess.
         let output = match self.outputs.value() {
             Some(mean) if !self.configured.output_reserved => mean.min(demand.output),
             _ => demand.output,
         };
-        let taken = TokenDemand { output, ..demand };
+        let taken = Demand { output, ..demand };
         self.buckets.take(taken)?;
         self.unmetered.add(taken);
         Ok(Taken(taken))
@@ -90,19 +81,17 @@ impl Limiter {
     pub(super) fn settle(&mut self, Taken(taken): Taken, used: Used) {
         let used = match used {
             Used::Unknown if self.configured.output_reserved => taken,
-            Used::Unknown => {
-                TokenDemand { output: self.outputs.value().unwrap_or(0).min(taken.output), ..taken }
-            }
+            Used::Unknown => Demand { output: self.outputs.value().unwrap_or(0).min(taken.output), ..taken },
             Used::Nothing => {
                 if let Some(requests) = &mut self.buckets.requests {
                     requests.give_back(1);
                 }
-                TokenDemand::default()
+                Demand::default()
             }
-            Used::InputOnly => TokenDemand { output: 0, ..taken },
+            Used::InputOnly => Demand { output: 0, ..taken },
             Used::Counted(usage) => {
                 self.outputs.add(usage.output);
-                TokenDemand { input: self.counted_input(&usage), output: usage.output }
+                Demand { input: self.counted_input(&usage), output: usage.output }
             }
         };
         self.buckets.settle(taken, used);
@@ -195,11 +184,11 @@ impl Limiter {
 struct Unmetered {
     since: Option<Instant>,
     requests: u64,
-    tokens: TokenDemand,
+    tokens: Demand,
 }
 
 impl Unmetered {
-    fn add(&mut self, taken: TokenDemand) {
+    fn add(&mut self, taken: Demand) {
         self.since.get_or_insert_with(Instant::now);
         self.requests = self.requests.saturating_add(1);
         self.tokens.input = self.tokens.input.saturating_add(taken.input);
@@ -223,7 +212,7 @@ struct Buckets {
 }
 
 impl Buckets {
-    fn take(&mut self, demand: TokenDemand) -> Result<(), Duration> {
+    fn take(&mut self, demand: Demand) -> Result<(), Duration> {
         let both = demand.input.saturating_add(demand.output);
         let marks = self.each().map(|bucket| bucket.as_ref().map(Bucket::mark));
         let mut wait = Duration::ZERO;
@@ -239,10 +228,9 @@ impl Buckets {
         Err(wait)
     }
 
-    fn settle(&mut self, taken: TokenDemand, used: TokenDemand) {
-        let all = |demand: TokenDemand| {
-            [0, demand.input, demand.output, demand.input.saturating_add(demand.output)]
-        };
+    fn settle(&mut self, taken: Demand, used: Demand) {
+        let all =
+            |demand: Demand| [0, demand.input, demand.output, demand.input.saturating_add(demand.output)];
         for (bucket, (taken, used)) in self.each().into_iter().zip(all(taken).into_iter().zip(all(used))) {
             if let Some(bucket) = bucket {
                 bucket.give_back(taken.saturating_sub(used));
@@ -294,8 +282,8 @@ mod tests {
         Limits::default()
     }
 
-    fn demand(input: u64, output: u64) -> TokenDemand {
-        TokenDemand { input, output }
+    fn demand(input: u64, output: u64) -> Demand {
+        Demand { input, output }
     }
 
     fn counted(input_uncached: u64, cache_read: u64, output: u64) -> Used {

@@ -15,10 +15,10 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::domain::{LimitReport, LiveLimits, PauseRecord};
+use crate::domain::{Demand, LimitReport, LiveLimits, PauseRecord};
 
 use super::{
-    LearntLimits, QueueSettings, TokenDemand,
+    LearntLimits, QueueSettings,
     concurrency::{Concurrency, ConcurrencyStep},
     limiter::{Limiter, Taken, Used},
     pause::Pause,
@@ -96,7 +96,7 @@ impl Line {
 
     /// Waits for its turn and for room, and takes what `demand` says. Dropping the future before
     /// that takes nothing.
-    pub(super) async fn pass(&self, order: Order, demand: TokenDemand) -> Place<'_> {
+    pub(super) async fn pass(&self, order: Order, demand: Demand) -> Place<'_> {
         let _door = match order {
             Order::First => Some(self.door.acquire().await.expect("the door is never closed")),
             Order::Again => None,
@@ -225,7 +225,7 @@ impl Room {
         news
     }
 
-    fn enter(&mut self, now: Instant, demand: TokenDemand) -> Result<Taken, Wait> {
+    fn enter(&mut self, now: Instant, demand: Demand) -> Result<Taken, Wait> {
         if self.held || self.joining || self.in_flight >= self.concurrency.limit() {
             return Err(Wait::ForChange);
         }
@@ -289,7 +289,7 @@ mod tests {
     }
 
     /// Starts `demands` in order and returns when each went, in milliseconds, in order of starting.
-    async fn starts(line: &Arc<Line>, demands: impl IntoIterator<Item = TokenDemand>) -> Vec<(usize, u128)> {
+    async fn starts(line: &Arc<Line>, demands: impl IntoIterator<Item = Demand>) -> Vec<(usize, u128)> {
         let origin = Instant::now();
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         for (index, demand) in demands.into_iter().enumerate() {
@@ -311,7 +311,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn thousands_wait_in_order_and_none_is_early_or_late() {
         let line = line(Limits { requests_per_minute: Some(6_000), ..Limits::default() });
-        let starts = starts(&line, vec![TokenDemand::default(); 5_000]).await;
+        let starts = starts(&line, vec![Demand::default(); 5_000]).await;
         assert_eq!(starts.len(), 5_000);
         for (place, (index, at_ms)) in starts.into_iter().enumerate() {
             assert_eq!(index, place);
@@ -324,7 +324,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_large_trial_is_not_overtaken_by_small_ones() {
         let line = line(Limits { input_tokens_per_minute: Some(60_000), ..Limits::default() });
-        let demand = |input| TokenDemand { input, output: 0 };
+        let demand = |input| Demand { input, output: 0 };
         let sizes = [1_000, 30_000, 10, 10].map(demand);
         assert_eq!(starts(&line, sizes).await, [(0, 0), (1, 1_000), (2, 30_010), (3, 30_020)]);
     }
@@ -332,12 +332,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_repeated_attempt_goes_before_first_ones() {
         let line = line(Limits { requests_per_minute: Some(60), ..Limits::default() });
-        drop(line.pass(Order::First, TokenDemand::default()).await);
+        drop(line.pass(Order::First, Demand::default()).await);
         let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
         for (index, order) in [Order::First, Order::First, Order::Again].into_iter().enumerate() {
             let (line, sender) = (line.clone(), sender.clone());
             tokio::spawn(async move {
-                drop(line.pass(order, TokenDemand::default()).await);
+                drop(line.pass(order, Demand::default()).await);
                 sender.send(index).unwrap();
             });
         }
@@ -353,16 +353,16 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_that_is_dropped_lets_the_next_one_in() {
         let line = line(Limits { max_in_flight: 1, ..Limits::default() });
-        let place = line.pass(Order::First, TokenDemand::default()).await;
+        let place = line.pass(Order::First, Demand::default()).await;
         let origin = Instant::now();
         let waiting = tokio::spawn({
             let line = line.clone();
             async move {
-                drop(line.pass(Order::First, TokenDemand::default()).await);
+                drop(line.pass(Order::First, Demand::default()).await);
                 origin.elapsed()
             }
         });
-        let given_up = timeout(Duration::from_secs(1), line.pass(Order::First, TokenDemand::default())).await;
+        let given_up = timeout(Duration::from_secs(1), line.pass(Order::First, Demand::default())).await;
         assert!(given_up.is_err());
         assert_eq!(line.status().in_flight, 1);
         drop(place);
@@ -378,7 +378,7 @@ mod tests {
             burst_s: 60.0,
             ..Limits::default()
         });
-        let demand = TokenDemand { input: 0, output: 600 };
+        let demand = Demand { input: 0, output: 600 };
         let place = line.pass(Order::First, demand).await;
         let origin = Instant::now();
         let waiting = tokio::spawn({

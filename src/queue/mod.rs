@@ -1,10 +1,10 @@
-//! Everything between a trial and the wire for one rate-limited account: limits, concurrency,
+//! Everything between a call and the wire for one rate-limited account: limits, concurrency,
 //! pauses, retries, breaker.
 //!
-//! A [`ProviderQueue`] takes a trial to its end. Attempts stand in one ordered `line`; its head asks
+//! A [`ProviderQueue`] takes a call to its end. Attempts stand in one ordered `line`; its head asks
 //! the `concurrency` limit, the `pause` and the `limiter` (a `bucket` a limit, tuned by `learning`)
-//! for room. A failed attempt is repeated by its trial's own `retry` walk, or ends its trial, its
-//! target or the queue (`halt`, `breaker`), as its [`ErrorClass`](crate::domain::ErrorClass) says.
+//! for room. A failed attempt is repeated by its call's own `retry` walk, or ends its call, its
+//! asker or the queue (`halt`, `breaker`), as its [`ErrorClass`](crate::domain::ErrorClass) says.
 //! What an error means is decided where the wire is read, not here.
 
 mod breaker;
@@ -18,15 +18,12 @@ mod pause;
 mod provider_queue;
 mod retry;
 mod settings;
-mod settlement;
 mod shared_account;
 mod steering;
 
 pub use self::{
     concurrency::{ConcurrencyChange, ConcurrencyStep},
     learning::LearntLimits,
-    limiter::TokenDemand,
-    provider_queue::{ProviderQueue, QueueStatus, Transport},
+    provider_queue::{Hooks, ProviderQueue, QueueStatus},
     settings::{Limits, QueueSettings, RetryPolicy, TooLarge},
-    settlement::{Settled, Settlement},
 };

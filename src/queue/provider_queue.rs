@@ -1,6 +1,7 @@
-//! The queue itself: takes a trial to its end through limits, pauses, retries and refusals.
+//! The queue itself: takes a call to its end through limits, pauses, retries and refusals.
 
 use std::{
+    fmt,
     sync::{Mutex, MutexGuard, OnceLock, atomic::AtomicU32},
     time::Duration,
 };
@@ -12,14 +13,14 @@ use tokio::{
 
 use crate::{
     domain::{
-        Attempt, AttemptEnd, ErrorClass, Failure, FailureKind, LimitReport, Outcome, ProviderName, Reply,
-        Request, RunEvent, StopReason, TargetPos, TrialKey, UnixMillis,
+        AskerPos, Attempt, AttemptEnd, Begun, Call, ErrorClass, Failure, FailureKind, LimitReport, Outcome,
+        ProviderName, Purpose, Reply, RunEvent, Settled, Settlement, StopReason, UnixMillis,
     },
     providers::{Provider, Rejection},
 };
 
 use super::{
-    ConcurrencyStep, LearntLimits, QueueSettings, Settled, Settlement, TokenDemand,
+    ConcurrencyStep, LearntLimits, QueueSettings,
     breaker::Breaker,
     halt::{Halted, Halts},
     limiter::Used,
@@ -28,26 +29,27 @@ use super::{
     shared_account::Membership,
 };
 
-/// Whoever carries a request over the wire.
-pub trait Transport: Sync {
-    /// Sends `request` once. No retries, no waiting for limits: those are the queue's.
-    fn send<'a>(&'a self, request: &'a Request)
-    -> impl Future<Output = Result<Reply, Rejection>> + Send + 'a;
+/// What a caller lends the queue for one call.
+#[derive(Clone, Copy)]
+pub struct Hooks<'a> {
+    /// Asked after each failed attempt that would be repeated, with that attempt; where it says no, the
+    /// call goes back to pending.
+    pub may_repeat: &'a (dyn Fn(&Attempt) -> bool + Send + Sync),
+    /// Told when a streamed answer begins.
+    pub begun: &'a Begun,
 }
 
-impl Transport for Provider {
-    async fn send<'a>(&'a self, request: &'a Request) -> Result<Reply, Rejection> {
-        Provider::send(self, request).await
-    }
+impl Hooks<'_> {
+    /// Everything may be repeated, and nobody listens.
+    pub const NONE: Hooks<'static> = Hooks { may_repeat: &|_| true, begun: &Begun::NOBODY };
 }
 
-/// Everything between a trial and the wire for one rate-limited account.
+/// Everything between a call and the wire for one rate-limited account.
 ///
-/// Any number of trials may be handed over at once; they are sent in the order of their coming.
-#[derive(Debug)]
-pub struct ProviderQueue<T> {
+/// Any number of calls may be handed over at once; they are sent in the order of their coming.
+pub struct ProviderQueue {
     pub(super) name: ProviderName,
-    transport: T,
+    provider: Box<dyn Provider>,
     pub(super) settings: QueueSettings,
     pub(super) line: Line,
     halts: Halts,
@@ -57,6 +59,12 @@ pub struct ProviderQueue<T> {
     pub(super) max_in_flight: AtomicU32,
     /// Its place among the processes that share the account.
     pub(super) membership: OnceLock<Membership>,
+}
+
+impl fmt::Debug for ProviderQueue {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "ProviderQueue({})", self.name)
+    }
 }
 
 /// How a queue stands at one moment.
@@ -72,19 +80,19 @@ pub struct QueueStatus {
     pub stopped: Option<StopReason>,
 }
 
-impl<T: Transport> ProviderQueue<T> {
-    /// A queue before `transport`; `seed` draws the gaps after a pause. What happens is told to
+impl ProviderQueue {
+    /// A queue before `provider`; `seed` draws the gaps after a pause. What happens is told to
     /// `events`: retries, pauses and stops. `settings` must have no faults.
     pub fn new(
         name: ProviderName,
-        transport: T,
+        provider: Box<dyn Provider>,
         settings: QueueSettings,
         seed: u64,
         events: UnboundedSender<RunEvent>,
     ) -> Self {
         Self {
             name,
-            transport,
+            provider,
             line: Line::new(&settings, seed),
             halts: Halts::default(),
             breaker: Mutex::new(Breaker::new(&settings)),
@@ -95,39 +103,20 @@ impl<T: Transport> ProviderQueue<T> {
         }
     }
 
-    /// Takes one trial to its end, whatever it takes, unless the queue or its target stops.
+    /// Takes one call to its end, whatever it takes, unless the queue or its asker stops.
     ///
-    /// `first_attempt` numbers its first attempt here; `demand` is what it is expected to need.
-    pub async fn settle(
-        &self,
-        key: TrialKey,
-        first_attempt: u32,
-        request: &Request,
-        demand: TokenDemand,
-    ) -> Settlement {
-        self.settle_within(key, first_attempt, request, demand, |_| true).await
-    }
-
-    /// The same, asking `may_repeat` after each failed attempt that would be repeated, with that attempt;
-    /// where it says no, the trial goes back to pending.
-    pub async fn settle_within(
-        &self,
-        key: TrialKey,
-        first_attempt: u32,
-        request: &Request,
-        demand: TokenDemand,
-        may_repeat: impl Fn(&Attempt) -> bool + Send,
-    ) -> Settlement {
+    /// Dropping the future before its first request takes nothing.
+    pub async fn settle(&self, call: &Call, hooks: Hooks<'_>) -> Settlement {
         let mut own_time = Duration::ZERO;
         let mut backoff =
-            Backoff::new(self.settings.retry, request.seed.wrapping_add(u64::from(first_attempt)));
+            Backoff::new(self.settings.retry, call.seed.wrapping_add(u64::from(call.first_attempt)));
         let mut attempts: Vec<Attempt> = vec![];
         let mut queue_wait_ms = 0.0;
         let mut retry = Retry::default();
         loop {
             let waiting_since = Instant::now();
             let order = if attempts.is_empty() { Order::First } else { Order::Again };
-            let Ok(place) = self.place(key.target, retry.wait, order, demand).await else {
+            let Ok(place) = self.place(call, retry.wait, order).await else {
                 return Settlement::Returned { attempts };
             };
             let waited = waiting_since.elapsed();
@@ -143,22 +132,23 @@ impl<T: Transport> ProviderQueue<T> {
             let started_at = UnixMillis::now();
             let sent = Instant::now();
             let left = self.settings.trial_timeout().map(|limit| limit.saturating_sub(own_time));
-            let answer = self.send(request, left).await;
+            let answer = self.send(call, hooks.begun, left).await;
             let took = sent.elapsed();
             own_time += took;
             let left = left.map(|left| left.saturating_sub(took));
             let duration_ms = millis(took);
-            let number = first_attempt.saturating_add(u32::try_from(attempts.len()).unwrap_or(u32::MAX));
-            attempts.push(record(key, number, started_at, duration_ms, backoff_ms, &answer));
+            let made = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
+            let number = call.first_attempt.saturating_add(made);
+            attempts.push(record(number, started_at, duration_ms, backoff_ms, &answer));
 
             let end = match answer {
                 Ok(reply) => {
                     self.answered(place, &reply);
                     Ok((reply, duration_ms))
                 }
-                Err(rejection) => match self.failed(place, key, request, &rejection, &mut backoff, left) {
+                Err(rejection) => match self.failed(place, call, &rejection, &mut backoff, left) {
                     Next::Retry(next) => {
-                        if !attempts.last().is_some_and(&may_repeat) {
+                        if !attempts.last().is_some_and(hooks.may_repeat) {
                             return Settlement::Returned { attempts };
                         }
                         own_time += next.own_wait;
@@ -181,14 +171,21 @@ impl<T: Transport> ProviderQueue<T> {
         }
     }
 
+    /// Stops the queue at once: beside that, what is in flight ends as a cancelled attempt, which may be
+    /// billed.
+    pub fn cancel(&self, reason: StopReason) {
+        self.stop(reason);
+        self.halts.cancel();
+    }
+
     /// Why the queue has stopped, if it has.
     pub fn stopped(&self) -> Option<StopReason> {
         self.halts.queue()
     }
 
-    /// The provider's words at which a target stopped, if it has.
-    pub fn target_stopped(&self, target: TargetPos) -> Option<Failure> {
-        self.halts.target(target)
+    /// The provider's words at which an asker stopped, if it has.
+    pub fn asker_stopped(&self, asker: AskerPos) -> Option<Failure> {
+        self.halts.asker(asker)
     }
 
     /// How the queue stands.
@@ -202,7 +199,7 @@ impl<T: Transport> ProviderQueue<T> {
         }
     }
 
-    /// Takes in limits told by a response that did not come through this queue's own trials.
+    /// Takes in limits told by a response that did not come through this queue's own calls.
     pub fn learn(&self, report: &LimitReport) {
         self.take_in(report);
     }
@@ -218,31 +215,31 @@ impl<T: Transport> ProviderQueue<T> {
     }
 
     /// The provider behind the queue.
-    pub fn transport(&self) -> &T {
-        &self.transport
+    pub fn provider(&self) -> &dyn Provider {
+        &*self.provider
     }
 
-    async fn place(
-        &self,
-        target: TargetPos,
-        wait: Duration,
-        order: Order,
-        demand: TokenDemand,
-    ) -> Result<Place<'_>, Halted> {
+    async fn place(&self, call: &Call, wait: Duration, order: Order) -> Result<Place<'_>, Halted> {
         let room = async {
             if !wait.is_zero() {
                 sleep(wait).await;
             }
-            self.line.pass(order, demand).await
+            self.line.pass(order, call.demand).await
         };
-        self.halts.unless_halted(target, room).await
+        self.halts.unless_halted(call.asker, room).await
     }
 
     /// Sends once, within the attempt's limit and what is `left` of the trial's.
-    async fn send(&self, request: &Request, left: Option<Duration>) -> Result<Reply, Rejection> {
+    async fn send(&self, call: &Call, begun: &Begun, left: Option<Duration>) -> Result<Reply, Rejection> {
         let limit = self.settings.attempt_timeout();
         let limit = left.map_or(limit, |left| limit.min(left));
-        timeout(limit, self.transport.send(request)).await.unwrap_or_else(|_| Err(timed_out(limit)))
+        tokio::select! {
+            biased;
+            sent = timeout(limit, self.provider.send(&call.outgoing, begun)) => {
+                sent.unwrap_or_else(|_| Err(timed_out(limit)))
+            }
+            () = self.halts.cancelled() => Err(cancelled()),
+        }
     }
 
     fn answered(&self, place: Place<'_>, reply: &Reply) {
@@ -256,8 +253,7 @@ impl<T: Transport> ProviderQueue<T> {
     fn failed(
         &self,
         place: Place<'_>,
-        key: TrialKey,
-        request: &Request,
+        call: &Call,
         rejection: &Rejection,
         backoff: &mut Backoff,
         left: Option<Duration>,
@@ -270,29 +266,32 @@ impl<T: Transport> ProviderQueue<T> {
                 Next::Return
             }
             ErrorClass::StopTarget => {
-                if self.halts.stop_target(key.target, failure.clone()) {
-                    let target = request.target.clone();
-                    let reason = StopReason::TargetRefused { target, failure: failure.clone() };
-                    self.tell(RunEvent::Stopped(reason));
+                if self.halts.stop_asker(call.asker, failure.clone()) {
+                    tracing::info!(provider = %self.name, asker = %call.asker, %failure, "an asker stops");
                 }
                 Next::Return
+            }
+            // It says nothing of the provider: no breaker opens, no retry follows.
+            ErrorClass::Retry if failure.kind == FailureKind::Cancelled => {
+                place.failed(used_by(rejection));
+                Next::GiveUp
             }
             ErrorClass::ThisTrial => {
                 // A case that is too large says nothing about its neighbours.
                 if !matches!(failure.kind, FailureKind::ContextTooLong | FailureKind::TooLarge) {
-                    self.count_failure(key, failure, true);
+                    self.count_failure(call.purpose, failure, true);
                 }
                 place.failed(used_by(rejection));
                 Next::GiveUp
             }
-            ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, key, rejection, backoff, left),
+            ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, call, rejection, backoff, left),
         }
     }
 
     fn retry(
         &self,
         place: Place<'_>,
-        key: TrialKey,
+        call: &Call,
         rejection: &Rejection,
         backoff: &mut Backoff,
         left: Option<Duration>,
@@ -326,10 +325,10 @@ impl<T: Transport> ProviderQueue<T> {
             true
         };
         if news {
-            self.count_failure(key, failure, own_wait.is_none());
+            self.count_failure(call.purpose, failure, own_wait.is_none());
         }
         let Some(own_wait) = own_wait else { return Next::GiveUp };
-        if self.halts.check(key.target).is_err() {
+        if self.halts.check(call.asker).is_err() {
             return Next::Return;
         }
         let wait = own_wait.max(asked.unwrap_or_default());
@@ -338,8 +337,8 @@ impl<T: Transport> ProviderQueue<T> {
         Next::Retry(Retry { wait, own_wait })
     }
 
-    fn count_failure(&self, key: TrialKey, failure: &Failure, lost: bool) {
-        let opened = self.breaker().failed(key, Instant::now(), lost);
+    fn count_failure(&self, purpose: Purpose, failure: &Failure, lost: bool) {
+        let opened = self.breaker().failed(purpose, Instant::now(), lost);
         if let Some(failures) = opened {
             let provider = self.name.clone();
             self.stop(StopReason::Breaker { provider, failures, failure: failure.clone() });
@@ -392,7 +391,6 @@ struct Retry {
 
 /// What is kept of one attempt. A reply does not tell its HTTP status, and recorded ones have none.
 fn record(
-    trial: TrialKey,
     number: u32,
     started_at: UnixMillis,
     duration_ms: f64,
@@ -407,7 +405,6 @@ fn record(
     };
     let (request_id, metered, stderr) = (request_id.clone(), metered.clone(), stderr.clone());
     Attempt {
-        trial,
         number,
         started_at,
         duration_ms,
@@ -445,6 +442,9 @@ fn settled(end: Result<(Reply, f64), Failure>, attempts: Vec<Attempt>, queue_wai
             reply: Some(reply),
             ..failed
         },
+        Err(failure) if failure.kind == FailureKind::Cancelled => {
+            Settled { outcome: Outcome::Cancelled, ..failed }
+        }
         Err(failure) => Settled { failure: Some(failure), ..failed },
     }
 }
@@ -463,6 +463,14 @@ fn timed_out(limit: Duration) -> Rejection {
     Rejection::from(Failure {
         may_be_billed: true,
         ..Failure::new(ErrorClass::Retry, FailureKind::Timeout, message)
+    })
+}
+
+/// What was on its way when the user stopped everything: nobody knows how far it got.
+fn cancelled() -> Rejection {
+    Rejection::from(Failure {
+        may_be_billed: true,
+        ..Failure::new(ErrorClass::Retry, FailureKind::Cancelled, "stopped on its way")
     })
 }
 

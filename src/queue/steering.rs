@@ -12,11 +12,11 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::domain::{ConcurrencyRecord, LiveLimits, QueueControl, QueueRecord, RunEvent};
 
 use super::{
-    LearntLimits, ProviderQueue, Transport,
+    LearntLimits, ProviderQueue,
     shared_account::{BEAT, Company, Membership},
 };
 
-impl<T: Transport> ProviderQueue<T> {
+impl ProviderQueue {
     /// Keeps to other ceilings from now on. What the server's headers tell still lowers them.
     pub fn set_limits(&self, limits: &LiveLimits) {
         if let Some(max) = limits.max_in_flight {
@@ -70,7 +70,7 @@ impl<T: Transport> ProviderQueue<T> {
     }
 }
 
-impl<T: Transport + Send + Sync + 'static> ProviderQueue<T> {
+impl ProviderQueue {
     /// Shares the account with the other processes of this machine that name the same `folder`, for
     /// as long as the queue lives. Nothing happens, and no file is made, while no limit is known.
     /// To be called within tokio, before the first trial.
@@ -107,7 +107,7 @@ impl<T: Transport + Send + Sync + 'static> ProviderQueue<T> {
 }
 
 /// Renews a queue's membership until the queue is gone.
-async fn keep_up<T: Transport + Send + Sync + 'static>(queue: Weak<ProviderQueue<T>>, folder: PathBuf) {
+async fn keep_up(queue: Weak<ProviderQueue>, folder: PathBuf) {
     let mut ticks = interval(BEAT);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut known: Option<(u32, bool)> = None;

@@ -172,12 +172,8 @@ mod tests {
 
     #[test]
     fn an_attempt_that_may_be_billed_and_its_repetition_are_both_reserved() {
-        use crate::domain::{
-            CasePos, ErrorClass, Failure, FailureKind, Metered, Repeat, RunRow, TargetPos, TrialKey,
-            UnixMillis,
-        };
+        use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UnixMillis};
         let attempt = |may_be_billed| Attempt {
-            trial: TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat(1) },
             number: 1,
             started_at: UnixMillis(0),
             duration_ms: 1.0,

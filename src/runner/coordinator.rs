@@ -12,6 +12,7 @@ use std::{
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
+    time::timeout_at,
 };
 
 use super::{
@@ -25,13 +26,15 @@ use super::{
 use crate::{
     config::Experiment,
     domain::{
-        Attempt, Begun, CasePos, Cost, Outcome, ProviderName, Request, RunEvent, RunRow, RunStatus,
-        StopReason, TargetPos, TrialKey, TrialRecord, UnixMillis, Verdict,
+        AskerPos, Attempt, Begun, CasePos, Cost, Outcome, ProviderName, Question, RunEvent, RunRow,
+        RunStatus, Settlement, StopReason, TargetPos, TrialKey, TrialRecord, UnixMillis, Verdict,
     },
-    providers::Provider,
-    queue::{ProviderQueue, Settlement},
+    queue::{Hooks, ProviderQueue},
     store::{RequestHash, Reusable, Store, StoreError, StoreWriter, Write},
 };
+
+/// How long what flies may take to end once everything is to stop at once.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How far the user wants a run to go on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,7 +58,7 @@ pub struct RunParts {
     /// Which trials are still to do.
     pub plan: TrialPlan,
     /// One queue an account, in the order of the settings.
-    pub queues: Vec<Arc<ProviderQueue<Provider>>>,
+    pub queues: Vec<Arc<ProviderQueue>>,
     /// The comparisons that may end the run early.
     pub early_stop: Option<EarlyStop>,
     /// What the run has spent before, in earlier sessions.
@@ -146,7 +149,7 @@ enum Landing {
 /// What is known of one account's trials.
 struct Lane {
     name: ProviderName,
-    queue: Arc<ProviderQueue<Provider>>,
+    queue: Arc<ProviderQueue>,
     cursor: Cursor,
     /// A trial taken from the cursor that the budget did not yet admit.
     held: Option<PlannedTrial>,
@@ -362,23 +365,25 @@ impl Coordinator {
             lane.exhausted = !lane.warm_up.holds_any();
             return false;
         };
-        if lane.queue.target_stopped(planned.target).is_some() {
+        if lane.queue.asker_stopped(asker(planned.target)).is_some() {
             lane.warm_up.forget_target(planned.target);
             self.note_halt(at, planned.target);
             return true;
         }
-        let mut request = self.experiment.request(planned.target, planned.case, planned.repeat);
-        let hash = self.experiment.request_hash(planned.target, &request);
+        let question = self.experiment.question(planned.target, planned.case, planned.repeat);
+        let hash = self.experiment.request_hash(planned.target, &question);
         if let Some(reusable) = self.earlier_answer(hash.as_ref()) {
             self.take_off(planned, at);
             let landing = Landing::Earlier(Box::new(reusable));
             self.tasks.spawn(async move { Flight { planned, queue: at, hash, prefix: None, landing } });
             return true;
         }
-        let Some(prefix) = self.warm(at, planned, &mut request) else { return true };
-        let target = &self.experiment.targets[planned.target.index()];
+        let Some((prefix, begun)) = self.warm(at, planned, &question) else { return true };
+        let queue = Arc::clone(&self.lanes[at].queue);
+        let (key, first) = (self.key(planned), planned.first_attempt);
+        let call = self.experiment.call(queue.provider(), key, first, question, hash);
         // Without a price there is no budget to keep: the plan refuses a budget on unpriced models.
-        let worst = target.worst_case(&request.prompt).unwrap_or(Cost::ZERO);
+        let worst = call.worst.unwrap_or(Cost::ZERO);
         let admitted = self.budget.admit(worst);
         let reservation = match admitted {
             Ok(reservation) => reservation,
@@ -397,25 +402,22 @@ impl Coordinator {
                 return false;
             }
         };
-        let demand = target.demand(&request.prompt);
-        let queue = Arc::clone(&self.lanes[at].queue);
-        let key = self.take_off(planned, at);
+        self.take_off(planned, at);
         self.tasks.spawn(async move {
             let may_repeat = |attempt: &_| reservation.allows_repeat(attempt);
-            let settling = queue.settle_within(key, planned.first_attempt, &request, demand, may_repeat);
-            let settlement = settling.await;
+            let hooks = Hooks { may_repeat: &may_repeat, begun: &begun };
+            let settlement = queue.settle(&call, hooks).await;
             Flight { planned, queue: at, hash, prefix, landing: Landing::Queue(settlement, reservation) }
         });
         true
     }
 
     /// Notes that a trial is under way.
-    fn take_off(&mut self, planned: PlannedTrial, at: usize) -> TrialKey {
+    fn take_off(&mut self, planned: PlannedTrial, at: usize) {
         self.lanes[at].in_flight += 1;
         self.tell(RunEvent::Started { provider: self.lanes[at].name.clone() });
         let key = self.key(planned);
         self.flying.insert(key, UnixMillis::now());
-        key
     }
 
     /// The answer that an earlier run got for the same request. A store that cannot be read has none:
@@ -427,25 +429,32 @@ impl Coordinator {
         })
     }
 
-    /// The trial's prefix in the provider's cache, if its target asks for one; `None` when the trial
-    /// was held until another has written it there.
-    fn warm(&mut self, at: usize, planned: PlannedTrial, request: &mut Request) -> Option<Option<Prefix>> {
-        let Some(cache) = request.parameters.cache else { return Some(None) };
-        let Some(part) = request.prompt.cached_prefix(&request.model, cache.at) else { return Some(None) };
+    /// The trial's prefix in the provider's cache, if its target asks for one, and who is told when its
+    /// answer begins; `None` when the trial was held until another has written it there.
+    fn warm(
+        &mut self,
+        at: usize,
+        planned: PlannedTrial,
+        question: &Question,
+    ) -> Option<(Option<Prefix>, Begun)> {
+        let Some(cache) = question.parameters.cache else { return Some((None, Begun::NOBODY)) };
+        let Some(part) = question.prompt.cached_prefix(&question.model, cache.at) else {
+            return Some((None, Begun::NOBODY));
+        };
         let prefix = Prefix { target: planned.target, part };
         let now = tokio::time::Instant::now();
-        match self.lanes[at].warm_up.ask(prefix, planned, cache.lifetime.duration(), now) {
+        let begun = match self.lanes[at].warm_up.ask(prefix, planned, cache.lifetime.duration(), now) {
             Entry::Held => return None,
-            Entry::Follow => {}
+            Entry::Follow => Begun::NOBODY,
             Entry::Lead => {
                 let begins = self.begins.clone();
-                request.begun = Begun::new(move || {
+                Begun::new(move || {
                     // The run may have ended meanwhile.
                     let _ = begins.send((at, prefix));
-                });
+                })
             }
-        }
-        Some(Some(prefix))
+        };
+        Some((Some(prefix), begun))
     }
 
     /// Lets those go that wait for the prefix of a trial that ended, or another one lead.
@@ -453,7 +462,7 @@ impl Coordinator {
         let Some(prefix) = flight.prefix else { return };
         let Lane { queue, warm_up, .. } = &mut self.lanes[flight.queue];
         let target = flight.planned.target;
-        let has_stopped = queue.stopped().is_some() || queue.target_stopped(target).is_some();
+        let has_stopped = queue.stopped().is_some() || queue.asker_stopped(asker(target)).is_some();
         let Landing::Queue(settlement, _) = &flight.landing else { return };
         match settlement {
             Settlement::Ended(settled) if settled.reply.is_some() => warm_up.warmed(prefix),
@@ -483,6 +492,9 @@ impl Coordinator {
                 let price = self.experiment.targets[flight.planned.target.index()].price.as_ref();
                 let (record, attempts) = pricing::priced(key, flight.planned.first_attempt, *settled, price);
                 reservation.settle(pricing::spent_on(&attempts, reservation.worst()));
+                if record.outcome == Outcome::Cancelled {
+                    return self.on_cancelled(record, attempts).await;
+                }
                 self.on_ended(flight.planned, flight.queue, record, attempts).await?;
                 self.note_asked(key, flight.hash, None).await
             }
@@ -497,9 +509,7 @@ impl Coordinator {
                     lane.again.push(PlannedTrial { first_attempt, ..flight.planned });
                     lane.exhausted = false;
                 }
-                for attempt in attempts {
-                    self.writer.send(Write::Attempt(Box::new(attempt))).await?;
-                }
+                self.note_attempts(self.key(flight.planned), attempts).await?;
                 self.note_halt(flight.queue, flight.planned.target);
                 let provider = self.lanes[flight.queue].name.clone();
                 self.tell(RunEvent::Returned { provider });
@@ -539,10 +549,23 @@ impl Coordinator {
             outcome: record.outcome,
             cost: record.cost,
         });
-        for attempt in attempts {
-            self.writer.send(Write::Attempt(Box::new(attempt))).await?;
-        }
+        self.note_attempts(key, attempts).await?;
         self.writer.send(Write::Trial(Box::new(record))).await?;
+        Ok(())
+    }
+
+    /// Records a trial that was stopped on its way. It stays to be done, and what it may have cost stays
+    /// beneath it.
+    async fn on_cancelled(&self, record: TrialRecord, attempts: Vec<Attempt>) -> Result<(), RunError> {
+        self.note_attempts(record.key, attempts).await?;
+        self.writer.send(Write::Trial(Box::new(record))).await?;
+        Ok(())
+    }
+
+    async fn note_attempts(&self, key: TrialKey, attempts: Vec<Attempt>) -> Result<(), RunError> {
+        for attempt in attempts {
+            self.writer.send(Write::Attempt { key, attempt: Box::new(attempt) }).await?;
+        }
         Ok(())
     }
 
@@ -598,9 +621,14 @@ impl Coordinator {
         if wish == Shutdown::Now { self.cancel().await } else { Ok(()) }
     }
 
-    /// Ends what is in flight without waiting for it, and records that it was there: it may have
-    /// been paid.
+    /// Tells the queues to stop at once: what flies ends as a cancelled attempt. What does not listen is
+    /// given up after a while, and that it was there is recorded: it may have been paid.
     async fn cancel(&mut self) -> Result<(), RunError> {
+        self.lanes.iter().for_each(|lane| lane.queue.cancel(StopReason::Interrupted));
+        let end = tokio::time::Instant::now() + PATIENCE;
+        while let Ok(Some(flight)) = timeout_at(end, self.tasks.join_next()).await {
+            self.on_flight(flight).await?;
+        }
         self.tasks.abort_all();
         while let Some(flight) = self.tasks.join_next().await {
             self.on_flight(flight).await?;
@@ -640,7 +668,7 @@ impl Coordinator {
         if let Some(reason) = queue.stopped() {
             self.note_stop(reason);
         }
-        if let Some(failure) = queue.target_stopped(target) {
+        if let Some(failure) = queue.asker_stopped(asker(target)) {
             let target = self.experiment.targets[target.index()].name.clone();
             self.note_stop(StopReason::TargetRefused { target, failure });
         }
@@ -666,4 +694,9 @@ impl Coordinator {
     fn tell(&self, event: RunEvent) {
         let _ = self.events.send(event);
     }
+}
+
+/// A target asks under its own number.
+fn asker(target: TargetPos) -> AskerPos {
+    AskerPos(target.0)
 }

@@ -8,6 +8,8 @@ mod grading;
 mod plan;
 mod pricing;
 mod steering;
+#[cfg(test)]
+mod toy_tests;
 mod warm_up;
 
 pub use self::{

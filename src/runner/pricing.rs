@@ -2,10 +2,9 @@
 
 use crate::{
     domain::{
-        AnswerSource, Attempt, AttemptEnd, Cost, Metered, Outcome, Price, TrialKey, TrialRecord, UnixMillis,
-        UsageFlag,
+        AnswerSource, Attempt, AttemptEnd, Cost, Metered, Outcome, Price, Settled, TrialKey, TrialRecord,
+        UnixMillis, UsageFlag,
     },
-    queue::Settled,
     store::Reusable,
 };
 

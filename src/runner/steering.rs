@@ -6,7 +6,6 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::{
     domain::{ProviderName, QueueControl, RunRow},
-    providers::Provider,
     queue::ProviderQueue,
     store::Store,
 };
@@ -16,11 +15,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// Looks into `store` twice a second for what is asked of `run`'s queues, and does it; until all
 /// queues are gone.
-pub async fn follow_controls(
-    store: Store,
-    run: RunRow,
-    queues: Vec<(ProviderName, Weak<ProviderQueue<Provider>>)>,
-) {
+pub async fn follow_controls(store: Store, run: RunRow, queues: Vec<(ProviderName, Weak<ProviderQueue>)>) {
     let mut known: BTreeMap<ProviderName, QueueControl> = BTreeMap::new();
     let mut ticks = interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

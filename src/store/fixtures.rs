@@ -119,9 +119,8 @@ pub(super) fn failed(key: TrialKey, class: ErrorClass) -> TrialRecord {
     }
 }
 
-pub(super) fn attempt(trial: TrialKey, number: u32, end: AttemptEnd) -> Attempt {
-    Attempt {
-        trial,
+pub(super) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Write {
+    let attempt = Attempt {
         number,
         started_at: UnixMillis(1_000),
         duration_ms: 412.5,
@@ -132,7 +131,8 @@ pub(super) fn attempt(trial: TrialKey, number: u32, end: AttemptEnd) -> Attempt 
         metered: Metered::default(),
         cost: None,
         stderr: None,
-    }
+    };
+    Write::Attempt { key, attempt: Box::new(attempt) }
 }
 
 pub(super) fn score(verdict: Verdict) -> Score {

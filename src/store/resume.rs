@@ -121,7 +121,10 @@ impl Store {
                     SELECT target, case_position FROM attempt
                     WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
                     UNION ALL
-                    SELECT target, case_position FROM trial WHERE run = ?1 AND outcome = 'cancelled')
+                    SELECT target, case_position FROM trial t WHERE run = ?1 AND outcome = 'cancelled'
+                    AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = t.run AND a.target = t.target
+                        AND a.case_position = t.case_position AND a.repeat = t.repeat
+                        AND a.kind = 'cancelled'))
                  GROUP BY target, case_position",
             )
             .and_then(|mut statement| {

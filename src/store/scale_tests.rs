@@ -11,8 +11,7 @@ use tempfile::TempDir;
 
 use super::{
     ConfigForm, Merged, NewRun, NewTarget, Store, StoreWriter,
-    fixtures::{answered, attempt, case, graded, key, trial},
-    write::writer::Write,
+    fixtures::{answered, case, graded, key, trial, write_attempt},
 };
 use crate::domain::{AnswerKeeping, AttemptEnd, Case, CasePos, Fingerprint, RunRow, Shard, Verdict};
 
@@ -53,7 +52,7 @@ fn fill(path: &std::path::Path, cases: &[Case], repeats: u32, shard: Option<Shar
             let key = key(id, 0, case, repeat);
             let text =
                 format!("The answer to case {} of run {id}, the {repeat}th time.", places[case as usize]);
-            writer.blocking_send(Write::Attempt(Box::new(attempt(key, 1, AttemptEnd::Answered)))).unwrap();
+            writer.blocking_send(write_attempt(key, 1, AttemptEnd::Answered)).unwrap();
             writer.blocking_send(trial(answered(key, &text))).unwrap();
             writer.blocking_send(graded(key, Verdict::Pass)).unwrap();
         }

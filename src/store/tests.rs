@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::{
     CreatedRun, Store, StoreError, StoreWriter, ToGrade,
-    fixtures::{answered, attempt, case, create, failed, graded, key, score, trial},
+    fixtures::{answered, case, create, failed, graded, key, score, trial, write_attempt},
     write::writer::Write,
 };
 use crate::domain::{
@@ -69,8 +69,8 @@ fn a_second_answer_of_a_trial_is_listed_among_its_attempts_only() {
         [Verdict::Pass, Verdict::Pass, Verdict::Pass, Verdict::Fail].into_iter().enumerate()
     {
         let key = key(file.run, 0, u32::try_from(case).unwrap(), 1);
-        writer.blocking_send(Write::Attempt(Box::new(attempt(key, 1, rate_limited())))).unwrap();
-        writer.blocking_send(Write::Attempt(Box::new(attempt(key, 2, AttemptEnd::Answered)))).unwrap();
+        writer.blocking_send(write_attempt(key, 1, rate_limited())).unwrap();
+        writer.blocking_send(write_attempt(key, 2, AttemptEnd::Answered)).unwrap();
         writer.blocking_send(trial(answered(key, "first"))).unwrap();
         writer.blocking_send(graded(key, verdict)).unwrap();
         writer.blocking_send(trial(answered(key, "second"))).unwrap();
@@ -104,10 +104,10 @@ fn a_failed_trial_asked_again_is_replaced_and_its_attempts_stay() {
     let (file, writer) = File::with(1, 1);
     let key = key(file.run, 0, 0, 1);
     let partial = TrialRecord { answer: "cut".into(), ..failed(key, ErrorClass::Retry) };
-    writer.blocking_send(Write::Attempt(Box::new(attempt(key, 1, rate_limited())))).unwrap();
+    writer.blocking_send(write_attempt(key, 1, rate_limited())).unwrap();
     writer.blocking_send(trial(partial)).unwrap();
     // The process that asks again died once before, and counts from 1 once more.
-    writer.blocking_send(Write::Attempt(Box::new(attempt(key, 1, AttemptEnd::Answered)))).unwrap();
+    writer.blocking_send(write_attempt(key, 1, AttemptEnd::Answered)).unwrap();
     writer.blocking_send(trial(answered(key, "whole"))).unwrap();
     writer.blocking_send(graded(key, Verdict::Pass)).unwrap();
     writer.finish().unwrap();
@@ -120,6 +120,26 @@ fn a_failed_trial_asked_again_is_replaced_and_its_attempts_stay() {
     assert_eq!(file.number("SELECT count(*) FROM answer"), 1);
 }
 
+/// A trial that was stopped on its way counts once, whether or not it left an attempt (version 0.1 did not).
+#[test]
+fn a_cancelled_trial_counts_as_one_attempt_of_unknown_cost() {
+    let (file, writer) = File::with(2, 1);
+    let cancelled = |key| TrialRecord { outcome: Outcome::Cancelled, cost: None, ..answered(key, "") };
+    let on_its_way = AttemptEnd::Failed(Failure {
+        may_be_billed: true,
+        ..Failure::new(ErrorClass::Retry, FailureKind::Cancelled, "stopped on its way")
+    });
+    let with_attempt = key(file.run, 0, 0, 1);
+    writer.blocking_send(write_attempt(with_attempt, 1, on_its_way)).unwrap();
+    for key in [with_attempt, key(file.run, 0, 1, 1)] {
+        writer.blocking_send(trial(cancelled(key))).unwrap();
+    }
+    writer.finish().unwrap();
+    let unpriced = file.read().unpriced_attempts(file.run).unwrap();
+    let counts: Vec<(u32, u64)> = unpriced.iter().map(|(_, case, count)| (case.0, *count)).collect();
+    assert_eq!(counts, [(0, 1), (1, 1)]);
+}
+
 #[test]
 fn a_resume_sees_what_is_done_failed_pending_and_ungraded() {
     let (file, writer) = File::with(4, 1);
@@ -128,7 +148,7 @@ fn a_resume_sees_what_is_done_failed_pending_and_ungraded() {
     writer.blocking_send(graded(key(run, 0, 0, 1), Verdict::Fail)).unwrap();
     writer.blocking_send(trial(answered(key(run, 0, 1, 1), ""))).unwrap();
     writer.blocking_send(trial(failed(key(run, 0, 2, 1), ErrorClass::ThisTrial))).unwrap();
-    writer.blocking_send(Write::Attempt(Box::new(attempt(key(run, 0, 3, 1), 1, rate_limited())))).unwrap();
+    writer.blocking_send(write_attempt(key(run, 0, 3, 1), 1, rate_limited())).unwrap();
     writer.finish().unwrap();
 
     let store = file.read();
@@ -422,7 +442,7 @@ fn every_documented_query_runs_and_gives_a_scorecards_numbers() {
         send(Write::Retrieval { key: key(file.run, 0, 0, repeat), score });
     }
     let lost = key(file.run, 0, 1, 2);
-    send(Write::Attempt(Box::new(attempt(lost, 1, rate_limited()))));
+    send(write_attempt(lost, 1, rate_limited()));
     send(trial(failed(lost, ErrorClass::Retry)));
     writer.finish().unwrap();
 

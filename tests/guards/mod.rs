@@ -4,9 +4,13 @@
 //!
 //! All goes through the program's command line, so that nothing here follows from how it is built.
 
+mod identity;
 mod making;
+mod readings;
 mod script;
+mod server;
 mod shop;
 mod stores;
 mod transcript;
+mod wire;
 mod writing;

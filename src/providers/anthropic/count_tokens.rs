@@ -4,10 +4,17 @@
 
 use serde_json::Value;
 
-use super::{body, posted_with_version, read_reply, version_prefix};
+use super::{
+    body::{body, posted_with_version, version_prefix},
+    reply::read_reply,
+};
 use crate::{
-    domain::{Request, Wire},
-    providers::{Rejection, dialect::DialectSettings, token_counter::Counting, wire::HttpResponse},
+    domain::{Question, Wire},
+    providers::{
+        Rejection,
+        dialect::{Counting, DialectSettings},
+        wire::HttpResponse,
+    },
 };
 
 /// How Anthropic counts.
@@ -16,8 +23,8 @@ pub(super) const COUNTING: Counting = Counting { wire, read };
 /// What a prompt is made of. The endpoint refuses what only shapes the answer.
 const COUNTED_FIELDS: [&str; 6] = ["model", "system", "messages", "tools", "tool_choice", "thinking"];
 
-fn wire(settings: &DialectSettings<'_>, request: &Request) -> Wire {
-    let mut body = body(request);
+fn wire(settings: &DialectSettings<'_>, question: &Question) -> Wire {
+    let mut body = body(question);
     body.retain(|name, _| COUNTED_FIELDS.contains(&name.as_str()));
     posted_with_version(format!("{}/messages/count_tokens", version_prefix(settings)), &body, None)
 }

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{errors, limits::limits, read_message, usage::usage};
+use super::{errors, limits::limits, reply::read_message, usage::usage};
 use crate::{
     domain::{Failure, Metered, Reply},
     providers::{

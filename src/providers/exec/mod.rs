@@ -4,6 +4,7 @@
 //! `once`, long-lived ones in `worker`. No program is a child of the runner: a [`supervisor`]
 //! between them sees to it that nothing is left behind, however the runner ends.
 
+mod failure;
 mod launch;
 mod once;
 mod output;
@@ -22,8 +23,13 @@ pub use self::{
     launch::find_program,
     settings::{ExecMode, ExecSettings, ExitCodes},
 };
-use super::Rejection;
-use crate::domain::{ErrorClass, Failure, FailureKind, Reply, Request};
+use futures_util::future::BoxFuture;
+
+use super::{
+    Provider, Rejection,
+    provider::{handed_over, question_of},
+};
+use crate::domain::{Begun, Bounds, Outgoing, Question, Reply};
 
 /// A program that answers.
 #[derive(Debug)]
@@ -57,6 +63,20 @@ impl Drop for Busy<'_> {
     }
 }
 
+impl Provider for Exec {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        handed_over(question)
+    }
+
+    fn send<'a>(
+        &'a self,
+        outgoing: &'a Outgoing,
+        _begun: &'a Begun,
+    ) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        Box::pin(self.answer(question_of(outgoing)))
+    }
+}
+
 impl Exec {
     /// Makes the program ready; nothing is started yet.
     ///
@@ -75,12 +95,12 @@ impl Exec {
     ///
     /// # Errors
     /// It could not be started, ended, hung, wrote too much, or answered what is no answer.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
+    pub async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
-        let id = format!("{}#{}.{number}", request.case.id, request.repeat);
-        let question = protocol::question(&id, request);
+        let id = format!("{}#{}.{number}", question.asked.case.id, question.asked.repeat);
+        let line = protocol::question(&id, question);
         let Some(seat) = self.seats.iter().min_by_key(|seat| seat.busy.load(Ordering::Relaxed)) else {
-            return once::ask(&self.launch, &question).await;
+            return once::ask(&self.launch, &line).await;
         };
         let _busy = Busy::at(seat);
         let worker = {
@@ -90,17 +110,6 @@ impl Exec {
                 None => Arc::clone(held.insert(Arc::new(Worker::start(&self.launch)?))),
             }
         };
-        worker.ask(id, question).await
+        worker.ask(id, line).await
     }
-}
-
-/// A failure of the program's own. It may have spent money before it failed.
-fn failed(
-    class: ErrorClass,
-    kind: FailureKind,
-    message: impl Into<String>,
-    stderr: Option<String>,
-) -> Rejection {
-    let failure = Failure { may_be_billed: true, ..Failure::new(class, kind, message) };
-    Rejection { stderr, ..Rejection::from(failure) }
 }

@@ -5,7 +5,7 @@ use std::{process::ExitStatus, time::Duration};
 use tokio::{io::AsyncWriteExt, process::Child, time::timeout};
 
 use super::{
-    failed,
+    failure::failed,
     launch::Launch,
     output::{Tail, TooLarge, last_line, read_all},
     protocol::{self, NoAnswer},

@@ -4,23 +4,23 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::text::beginning;
 use crate::{
-    domain::{Cost, Metered, Reply, Request, Retrieved},
+    domain::{Cost, Metered, Question, Reply, Retrieved},
     providers::usage_object,
 };
 
 /// The question as one line of JSON, its newline included.
-pub(super) fn question(id: &str, request: &Request) -> Vec<u8> {
-    let case = &request.case;
+pub(super) fn question(id: &str, question: &Question) -> Vec<u8> {
+    let case = &question.asked.case;
     let question = json!({
         "id": id,
-        "target": request.target,
+        "target": question.asked.by,
         "case": case.id,
-        "repeat": request.repeat,
-        "seed": request.seed,
+        "repeat": question.asked.repeat,
+        "seed": question.seed,
         "input": case.input,
         "message": case.input.last_user_message(),
         "context": case.context,
-        "prompt": {"system": request.prompt.system.as_deref(), "messages": request.prompt.messages},
+        "prompt": {"system": question.prompt.system.as_deref(), "messages": question.prompt.messages},
     });
     let mut line = question.to_string().into_bytes();
     line.push(b'\n');
@@ -104,7 +104,7 @@ fn cost(value: &Value) -> Result<Cost, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::providers::test_request::request;
+    use crate::providers::test_question::question as asked;
 
     fn malformed(result: Result<Reply, NoAnswer>) -> String {
         match result {
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_question_is_one_line_with_all_that_the_case_gives() {
-        let line = question("case-1#1.0", &request());
+        let line = question("case-1#1.0", &asked());
         assert_eq!(line.iter().filter(|&&byte| byte == b'\n').count(), 1);
         let value: Value = serde_json::from_slice(&line).unwrap();
         assert_eq!(value["id"], "case-1#1.0");

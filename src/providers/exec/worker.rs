@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    failed,
+    failure::failed,
     launch::Launch,
     once,
     output::{Tail, TooLarge, next_line},

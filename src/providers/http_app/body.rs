@@ -3,7 +3,7 @@
 use minijinja::{Environment, Expression, UndefinedBehavior};
 use serde_json::Value;
 
-use crate::{domain::Request, providers::case_values::request_values};
+use crate::{domain::Question, providers::case_values::question_values};
 
 /// A body's template. A text that is one expression and nothing else (`"{{ context.account }}"`)
 /// becomes the value itself, whatever its type; every other one becomes a text.
@@ -55,8 +55,8 @@ impl BodyTemplate {
     ///
     /// # Errors
     /// A template names what the case does not have.
-    pub fn render(&self, request: &Request) -> Result<Value, BodyError> {
-        self.fill(&self.body, &request_values(request), "")
+    pub fn render(&self, question: &Question) -> Result<Value, BodyError> {
+        self.fill(&self.body, &question_values(question), "")
     }
 
     fn fill(&self, body: &Value, values: &minijinja::Value, place: &str) -> Result<Value, BodyError> {
@@ -134,13 +134,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{domain::Case, providers::test_request::request};
+    use crate::{
+        domain::{Asked, Case},
+        providers::test_question::question,
+    };
 
-    fn asked() -> Request {
-        let request = request();
+    fn asked() -> Question {
+        let question = question();
         let context = json!({"account": {"plan": "keeper", "hives": 3}});
-        let case = Case { context, ..(*request.case).clone() };
-        Request { case: Arc::new(case), ..request }
+        let case = Case { context, ..(*question.asked.case).clone() };
+        Question { asked: Asked { case: Arc::new(case), ..question.asked.clone() }, ..question }
     }
 
     #[test]

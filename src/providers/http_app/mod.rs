@@ -7,6 +7,7 @@ mod body;
 mod pointers;
 mod settings;
 
+use futures_util::future::BoxFuture;
 use secrecy::SecretString;
 use serde_json::Value;
 
@@ -16,7 +17,8 @@ pub use self::{
     settings::HttpAppSettings,
 };
 use super::{
-    Rejection, openai,
+    Provider, Rejection, openai,
+    provider::{handed_over, question_of},
     wire::{
         HttpError, HttpSettings,
         error_body::ErrorBody,
@@ -24,7 +26,9 @@ use super::{
         transport::{HttpResponse, Transport},
     },
 };
-use crate::domain::{Bounds, ErrorClass, Failure, FailureKind, HttpMethod, Reply, Request, Wire};
+use crate::domain::{
+    Begun, Bounds, ErrorClass, Failure, FailureKind, HttpMethod, Outgoing, Question, Reply, Wire,
+};
 
 /// An HTTP endpoint that answers.
 pub struct HttpApp {
@@ -50,6 +54,20 @@ pub enum HttpAppError {
     /// Its body's template is not valid.
     #[error(transparent)]
     Body(#[from] BodyError),
+}
+
+impl Provider for HttpApp {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        handed_over(question)
+    }
+
+    fn send<'a>(
+        &'a self,
+        outgoing: &'a Outgoing,
+        _begun: &'a Begun,
+    ) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        Box::pin(self.answer(question_of(outgoing)))
+    }
 }
 
 impl HttpApp {
@@ -78,8 +96,8 @@ impl HttpApp {
     ///
     /// # Errors
     /// No answer came back, or one in which a pointer points nowhere.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let body = self.body.as_ref().map(|body| body.render(request)).transpose().map_err(|error| {
+    pub async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
+        let body = self.body.as_ref().map(|body| body.render(question)).transpose().map_err(|error| {
             Rejection::from(Failure::new(ErrorClass::ThisTrial, FailureKind::BadRequest, error.to_string()))
         })?;
         let read = match self.transport.send(&self.wire(body.as_ref())).await {

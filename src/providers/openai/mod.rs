@@ -4,31 +4,30 @@
 //! Ollama, OpenRouter, Groq, Together, DeepSeek, Mistral, xAI, Azure). Every detail that only some of
 //! them send is optional.
 
+mod body;
 mod errors;
 mod limits;
+mod reply;
 pub mod stream;
 mod usage;
 
-use reqwest::header::HeaderMap;
-use serde_json::{Map, Value, json};
-
-use self::stream::CompletionStream;
+use self::{
+    body::{body, output_field_of},
+    reply::read_reply,
+    stream::CompletionStream,
+};
 pub(super) use self::{errors::meaning, limits::limits};
 use super::{
     Rejection,
     dialect::{Assembler, Dialect, Facts, MaxTokensField},
     families::family,
-    parameters::merge,
     tokens::Tokenizer,
     wire::{
         body::posted,
-        error_body::ErrorBody,
-        response::{error_reply, header, with_headers, with_usage},
-        retry_after::retry_after,
         transport::{HttpResponse, KeyHeader},
     },
 };
-use crate::domain::{Message, Metered, Outcome, Reply, Request, Role, Wire};
+use crate::domain::{Question, Reply, Wire};
 
 /// OpenAI, and every server that speaks its Chat Completions.
 pub static FACTS: Facts = Facts {
@@ -57,26 +56,14 @@ pub struct OpenAi {
     max_tokens_field: MaxTokensField,
 }
 
-/// The field that the server at `base_url` takes: OpenAI's own its new one, others the old one.
-fn output_field_of(base_url: &str) -> MaxTokensField {
-    let host = reqwest::Url::parse(base_url.trim()).ok().and_then(|url| url.host_str().map(str::to_owned));
-    // `eu.api.openai.com` and the like are OpenAI's regional doors.
-    match host {
-        Some(host) if host == "api.openai.com" || host.ends_with(".api.openai.com") => {
-            MaxTokensField::MaxCompletionTokens
-        }
-        _ => MaxTokensField::MaxTokens,
-    }
-}
-
 impl Dialect for OpenAi {
     fn facts(&self) -> &'static Facts {
         self.facts
     }
 
-    fn wire(&self, request: &Request) -> Wire {
-        let body = body(request, self.max_tokens_field);
-        let largest = family(request.model.as_str()).and_then(|family| family.max_output);
+    fn wire(&self, question: &Question) -> Wire {
+        let body = body(question, self.max_tokens_field);
+        let largest = family(question.model.as_str()).and_then(|family| family.max_output);
         posted("/chat/completions".to_owned(), &body, &OUTPUT_FIELDS, largest)
     }
 
@@ -89,209 +76,26 @@ impl Dialect for OpenAi {
     }
 }
 
-/// The request body.
-fn body(request: &Request, max_tokens_field: MaxTokensField) -> Map<String, Value> {
-    let parameters = &request.parameters;
-    let mut body = Map::new();
-    body.insert("model".into(), request.model.as_str().into());
-    let system = request.prompt.system.iter().map(|text| json!({"role": "system", "content": text.as_ref()}));
-    body.insert("messages".into(), system.chain(request.prompt.messages.iter().map(turn)).collect());
-    if let Some(max_tokens) = parameters.max_tokens {
-        body.insert(max_tokens_field.as_str().into(), max_tokens.into());
-    }
-    if let Some(temperature) = parameters.temperature {
-        body.insert("temperature".into(), temperature.into());
-    }
-    if let Some(top_p) = parameters.top_p {
-        body.insert("top_p".into(), top_p.into());
-    }
-    if !parameters.stop.is_empty() {
-        body.insert("stop".into(), parameters.stop.clone().into());
-    }
-    if parameters.stream {
-        body.insert("stream".into(), true.into());
-        // Without it a stream tells no usage.
-        body.insert("stream_options".into(), json!({"include_usage": true}));
-    }
-    if let Some(key) = prompt_cache_key(request) {
-        body.insert("prompt_cache_key".into(), key.into());
-    }
-    merge(&mut body, &parameters.extra);
-    body
-}
-
-/// The routing hint: requests with the same key meet the same cache. It says nothing but that their
-/// cached parts are the same.
-///
-/// Source: OpenAI's guide on prompt caching.
-fn prompt_cache_key(request: &Request) -> Option<String> {
-    let cache = request.parameters.cache?;
-    let prefix = request.prompt.cached_prefix(&request.model, cache.at)?;
-    Some(format!("caseload-{prefix:.32}"))
-}
-
-fn turn(message: &Message) -> Value {
-    let role = match message.role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-    };
-    json!({"role": role, "content": message.content})
-}
-
-/// Reads a complete response.
-fn read_reply(response: &HttpResponse) -> Result<Reply, Rejection> {
-    let body = serde_json::from_slice::<Value>(&response.body).ok();
-    let request_id = request_id(&response.headers, body.as_ref());
-    let read = if (200..300).contains(&response.status) {
-        match &body {
-            Some(body) => match error_within(body) {
-                Some(error) => with_usage(error_answer(response, &error), usage(body)),
-                None => read_completion(body),
-            },
-            None => Err(Rejection::malformed("the answer is not JSON")),
-        }
-    } else {
-        error_answer(response, &ErrorBody::read(&response.body))
-    };
-    with_headers(read, request_id, limits(&response.headers))
-}
-
-/// The id of a request: the server's, a gateway's, else that of the answer.
-fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
-    ["x-request-id", "apim-request-id"]
-        .iter()
-        .find_map(|name| header(headers, name))
-        .or_else(|| Some(body?.get("id")?.as_str()?.to_owned()))
-}
-
-/// What an error says, be it the whole body or a chunk of a stream.
-fn error_answer(response: &HttpResponse, error: &ErrorBody) -> Result<Reply, Rejection> {
-    let status = if response.status < 400 { error.status().unwrap_or(500) } else { response.status };
-    let asks_to_wait = retry_after(&response.headers, response.received_at).is_some();
-    error_reply(response, error, meaning(status, error, asks_to_wait))
-}
-
-/// The error in a body of status 200: OpenRouter reports upstream errors there, at the top or in the
-/// choice, since it has begun to answer by then.
-fn error_within(body: &Value) -> Option<ErrorBody> {
-    let choice = body.pointer("/choices/0");
-    let holder = [Some(body), choice]
-        .into_iter()
-        .flatten()
-        .find(|holder| holder.get("error").is_some_and(|error| !error.is_null()));
-    if let Some(holder) = holder {
-        return ErrorBody::of(holder).or_else(|| Some(ErrorBody::default()));
-    }
-    if choice?.get("finish_reason")?.as_str()? == "error" {
-        return Some(ErrorBody {
-            message: "the generation ended in an error".into(),
-            ..ErrorBody::default()
-        });
-    }
-    None
-}
-
-/// Reads one completion object: the body of an answer, or of one result of a batch.
-///
-/// # Errors
-/// A [`Rejection`] when it is no completion.
-fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
-    let Some(choice) = completion.pointer("/choices/0") else {
-        return Err(Rejection {
-            metered: usage(completion),
-            ..Rejection::malformed("the answer has no choice")
-        });
-    };
-    let stop_reason = choice.get("finish_reason").and_then(Value::as_str);
-    let message = choice.get("message").filter(|message| message.is_object());
-    // Azure leaves the message out where its filter withheld it.
-    if message.is_none() && stop_reason != Some("content_filter") {
-        let malformed = Rejection::malformed("the answer's choice has no message");
-        return Err(Rejection { metered: usage(completion), ..malformed });
-    }
-    let refusal = message
-        .and_then(|message| message.get("refusal"))
-        .and_then(Value::as_str)
-        .filter(|refusal| !refusal.is_empty());
-    let (outcome, text) = match (refusal, stop_reason) {
-        (_, Some("content_filter")) => (Outcome::Filtered, content_text(message)),
-        // The finish reason of a refusal is an ordinary `stop`.
-        (Some(refusal), _) => (Outcome::Refused, refusal.to_owned()),
-        (None, Some("length" | "model_length")) => (Outcome::Truncated, content_text(message)),
-        // `stop`, `tool_calls`, `function_call`, and what servers have invented beside.
-        (None, _) => (Outcome::Answered, content_text(message)),
-    };
-    let word = |name: &str| completion.get(name).and_then(Value::as_str).map(str::to_owned);
-    Ok(Reply {
-        outcome,
-        text,
-        stop_reason: stop_reason.map(str::to_owned),
-        metered: usage(completion),
-        model: word("model"),
-        system_fingerprint: word("system_fingerprint"),
-        ..Reply::answered("")
-    })
-}
-
-fn usage(completion: &Value) -> Metered {
-    let model = completion.get("model").and_then(Value::as_str);
-    completion.get("usage").map_or_else(Metered::default, |told| usage::usage(told, model))
-}
-
-/// The answer's text: `content` is a string, nothing, or (Mistral's reasoning models) a list of
-/// chunks, of which those of type `text` are the answer. Reasoning stands in fields of its own.
-fn content_text(message: Option<&Value>) -> String {
-    match message.and_then(|message| message.get("content")) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(chunks)) => chunks
-            .iter()
-            .filter(|chunk| chunk.get("type").and_then(Value::as_str) == Some("text"))
-            .filter_map(|chunk| chunk.get("text")?.as_str())
-            .collect(),
-        _ => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use proptest::prelude::*;
+    use serde_json::json;
 
     use super::*;
     use crate::{
-        domain::{
-            CacheLifetime, CachePoint, ErrorClass, FailureKind, LimitDimension, Parameters, PromptCache,
-            Usage,
-        },
-        providers::{dialect::DialectSettings, test_request::request, wire::response::tests::response},
+        domain::Parameters,
+        providers::{dialect::DialectSettings, test_question::question},
     };
-
-    fn read(status: u16, headers: &[(&str, &str)], body: &str) -> Result<Reply, Rejection> {
-        read_reply(&response(status, headers, body))
-    }
-
-    /// A completion of one choice, without usage.
-    fn choice(finish_reason: Value, message: Value) -> String {
-        json!({"id": "chatcmpl-1", "object": "chat.completion", "model": "m",
-               "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]})
-        .to_string()
-    }
-
-    /// The body as it is sent.
-    fn sent(request: &Request, max_tokens_field: MaxTokensField) -> Value {
-        serde_json::from_slice(&OpenAi { facts: &FACTS, max_tokens_field }.wire(request).body).unwrap()
-    }
 
     #[test]
     fn the_wire_form_is_the_body_in_its_order() {
-        let mut request = request();
+        let mut question = question();
         let extra = json!({"seed": 3, "max_tokens": 9}).as_object().unwrap().clone();
         let parameters = Parameters { max_tokens: Some(5), stream: true, extra, ..Parameters::default() };
-        request.parameters = Arc::new(parameters);
+        question.parameters = Arc::new(parameters);
         let settings = DialectSettings { base_url: FACTS.base_url, max_tokens_field: None };
-        let wire = (FACTS.make)(&FACTS, &settings).wire(&request);
+        let wire = (FACTS.make)(&FACTS, &settings).wire(&question);
         let body = concat!(
             r#"{"model":"m-1","messages":[{"role":"user","content":"hello"}],"max_completion_tokens":5,"#,
             r#""stream":true,"stream_options":{"include_usage":true},"seed":3,"max_tokens":9}"#
@@ -300,230 +104,5 @@ mod tests {
         assert_eq!((wire.path.as_str(), wire.streamed), ("/chat/completions", true));
         assert_eq!(wire.headers, []);
         assert_eq!(wire.bounds.output, Some(9), "the larger of the two");
-    }
-
-    #[test]
-    fn a_bare_request_sends_no_setting() {
-        assert_eq!(
-            sent(&request(), MaxTokensField::MaxTokens),
-            json!({"model": "m-1", "messages": [{"role": "user", "content": "hello"}]})
-        );
-    }
-
-    #[test]
-    fn every_setting_goes_into_its_field_and_extra_wins() {
-        let mut request = request();
-        request.prompt.system = Some("Be brief.".into());
-        request.parameters = Arc::new(Parameters {
-            max_tokens: Some(50),
-            temperature: Some(0.5),
-            top_p: Some(0.9),
-            stop: vec!["END".to_owned()],
-            stream: true,
-            cache: Some(PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes }),
-            extra: json!({"seed": 3, "temperature": 1}).as_object().unwrap().clone(),
-        });
-        assert_eq!(
-            sent(&request, MaxTokensField::MaxCompletionTokens),
-            json!({
-                "model": "m-1",
-                "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hello"}],
-                "max_completion_tokens": 50, "temperature": 1, "top_p": 0.9, "stop": ["END"],
-                "stream": true, "stream_options": {"include_usage": true},
-                "prompt_cache_key": prompt_cache_key(&request), "seed": 3,
-            })
-        );
-        assert_eq!(sent(&request, MaxTokensField::MaxTokens)["max_tokens"], 50);
-    }
-
-    #[test]
-    fn the_cache_key_is_the_same_for_all_requests_with_the_same_cached_part() {
-        let key = |system: Option<&str>, message: &str| {
-            let mut request = request();
-            request.prompt.system = system.map(Into::into);
-            request.prompt.messages[0].content = message.into();
-            let cache = PromptCache { at: CachePoint::System, lifetime: CacheLifetime::FiveMinutes };
-            request.parameters = Arc::new(Parameters { cache: Some(cache), ..Parameters::default() });
-            prompt_cache_key(&request)
-        };
-        assert_eq!(key(Some("Rules."), "one"), key(Some("Rules."), "two"));
-        assert_ne!(key(Some("Rules."), "one"), key(Some("Others."), "one"));
-        assert_eq!(key(Some("Rules."), "one").unwrap().len(), "caseload-".len() + 32);
-        assert_eq!(key(None, "one"), None);
-    }
-
-    #[test]
-    fn only_openai_itself_takes_the_newer_field() {
-        for (url, field) in [
-            ("https://api.openai.com/v1", MaxTokensField::MaxCompletionTokens),
-            ("https://eu.api.openai.com/v1/", MaxTokensField::MaxCompletionTokens),
-            ("https://api.openai.com.example.org/v1", MaxTokensField::MaxTokens),
-            ("http://localhost:8000/v1", MaxTokensField::MaxTokens),
-            ("https://openrouter.ai/api/v1", MaxTokensField::MaxTokens),
-        ] {
-            assert_eq!(output_field_of(url), field, "{url}");
-        }
-    }
-
-    #[test]
-    fn an_answer_is_read_with_all_that_came_beside_it() {
-        let body = r#"{"id":"chatcmpl-2","object":"chat.completion","model":"gpt-5.6-sol-2026-07-01",
-            "system_fingerprint":"fp_12",
-            "choices":[{"index":0,"message":{"role":"assistant","content":"Oslo.","refusal":null},
-                        "logprobs":null,"finish_reason":"stop"}],
-            "usage":{"prompt_tokens":1500,"completion_tokens":42,"total_tokens":1542,
-                     "prompt_tokens_details":{"cached_tokens":1024,"cache_write_tokens":300},
-                     "completion_tokens_details":{"reasoning_tokens":30}}}"#;
-        let headers =
-            [("x-request-id", "req_0cc3"), ("x-ratelimit-limit-tokens", "9000"), ("retry-after", "2")];
-        let reply = read(200, &headers, body).unwrap();
-        assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "Oslo."));
-        assert_eq!(reply.model.as_deref(), Some("gpt-5.6-sol-2026-07-01"));
-        assert_eq!(reply.system_fingerprint.as_deref(), Some("fp_12"));
-        assert_eq!(reply.request_id.as_deref(), Some("req_0cc3"));
-        assert_eq!(reply.limits.readings[0].dimension, LimitDimension::Tokens);
-        let usage = Usage {
-            input_uncached: 176,
-            cache_read: 1_024,
-            cache_write_30m: 300,
-            output: 42,
-            reasoning: Some(30),
-            ..Usage::default()
-        };
-        assert_eq!(reply.metered, usage.into());
-    }
-
-    #[test]
-    fn every_way_to_end_has_its_outcome_and_text() {
-        let says = |content: &str| json!({"role": "assistant", "content": content, "refusal": null});
-        for (finish, message, outcome, text) in [
-            (json!("stop"), says("yes"), Outcome::Answered, "yes"),
-            (json!("stop"), json!({"content": null, "tool_calls": []}), Outcome::Answered, ""),
-            (json!("tool_calls"), json!({"content": null}), Outcome::Answered, ""),
-            (json!(null), says("yes"), Outcome::Answered, "yes"),
-            (json!("length"), says(""), Outcome::Truncated, ""),
-            (json!("length"), says("half"), Outcome::Truncated, "half"),
-            (json!("model_length"), says("half"), Outcome::Truncated, "half"),
-            (json!("content_filter"), says("The"), Outcome::Filtered, "The"),
-            (json!("content_filter"), json!(null), Outcome::Filtered, ""),
-            (
-                json!("stop"),
-                json!({"content": null, "refusal": "I will not."}),
-                Outcome::Refused,
-                "I will not.",
-            ),
-            (json!("stop"), json!({"content": "fine", "refusal": ""}), Outcome::Answered, "fine"),
-            (
-                json!("stop"),
-                json!({"content": "Oslo.", "reasoning_content": "Norway", "reasoning": "Norway"}),
-                Outcome::Answered,
-                "Oslo.",
-            ),
-            (
-                json!("stop"),
-                json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
-                                   {"type": "text", "text": "Os"}, {"type": "text", "text": "lo."}]}),
-                Outcome::Answered,
-                "Oslo.",
-            ),
-        ] {
-            let body = choice(finish, message);
-            let reply = read(200, &[], &body).unwrap();
-            assert_eq!((reply.outcome, reply.text.as_str()), (outcome, text), "{body}");
-            assert_eq!(reply.metered, Metered::default());
-            assert_eq!(reply.request_id.as_deref(), Some("chatcmpl-1"));
-        }
-    }
-
-    #[test]
-    fn a_policys_400_is_a_filtered_answer() {
-        for (status, body, word) in [
-            (400, r#"{"error":{"message":"flagged","code":"invalid_prompt"}}"#, "invalid_prompt"),
-            (
-                400,
-                r#"{"error":{"message":"The response was filtered","type":null,"param":"prompt","code":"content_filter","innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
-                "content_filter",
-            ),
-            (
-                200,
-                r#"{"error":{"message":"filtered","code":"content_filter","status":400}}"#,
-                "content_filter",
-            ),
-            (
-                403,
-                r#"{"error":{"code":403,"message":"flagged","metadata":{"reasons":["hate"]}}}"#,
-                "moderation",
-            ),
-        ] {
-            let reply = read(status, &[], body).unwrap();
-            assert_eq!(reply.outcome, Outcome::Filtered, "{body}");
-            assert_eq!(reply.stop_reason.as_deref(), Some(word));
-            assert_eq!(reply.metered.usage, None);
-        }
-    }
-
-    #[test]
-    fn an_error_inside_a_200_is_an_error() {
-        for (body, class, kind, usage) in [
-            (
-                r#"{"error":{"code":429,"message":"Upstream is busy"}}"#,
-                ErrorClass::RetrySlow,
-                FailureKind::RateLimit,
-                false,
-            ),
-            (
-                r#"{"choices":[{"index":0,"message":{"content":"Os"},"finish_reason":"error","error":{"code":502,"message":"gone"}}],
-                    "usage":{"prompt_tokens":7,"completion_tokens":1}}"#,
-                ErrorClass::Retry,
-                FailureKind::Server,
-                true,
-            ),
-            (
-                r#"{"choices":[{"message":{"content":"Os"},"finish_reason":"error"}]}"#,
-                ErrorClass::Retry,
-                FailureKind::Server,
-                false,
-            ),
-            (r#"{"error":"out of memory"}"#, ErrorClass::Retry, FailureKind::Server, false),
-            (r#"{"choices":[]}"#, ErrorClass::Retry, FailureKind::Malformed, false),
-            (r#"{"choices":[{"finish_reason":"stop"}]}"#, ErrorClass::Retry, FailureKind::Malformed, false),
-            ("<html>log in</html>", ErrorClass::Retry, FailureKind::Malformed, false),
-            ("", ErrorClass::Retry, FailureKind::Malformed, false),
-        ] {
-            let rejection = read(200, &[], body).unwrap_err();
-            assert_eq!((rejection.failure.class, rejection.failure.kind), (class, kind), "{body}");
-            assert_eq!(rejection.metered.usage.is_some(), usage, "{body}");
-            assert!(rejection.failure.may_be_billed);
-        }
-    }
-
-    #[test]
-    fn an_error_is_read_with_its_wait() {
-        let body = r#"{"error":{"message":"Tokens a minute","type":"tokens","code":"rate_limit_exceeded"}}"#;
-        let headers =
-            [("retry-after", "20"), ("retry-after-ms", "19400"), ("x-ratelimit-reset-tokens", "6m0s")];
-        let rejection = read(429, &headers, body).unwrap_err();
-        assert_eq!(rejection.failure.retry_after.unwrap().as_millis(), 19_400);
-        assert_eq!(rejection.limits.readings[0].full_in.unwrap().as_secs(), 360);
-
-        let in_flight = read(402, &[("retry-after", "8")], r#"{"error":{"code":402,"message":"reserved"}}"#);
-        assert_eq!(in_flight.unwrap_err().failure.class, ErrorClass::RetrySlow);
-        let no_money = read(402, &[], r#"{"error":{"code":402,"message":"Insufficient credits"}}"#);
-        assert_eq!(no_money.unwrap_err().failure.class, ErrorClass::StopQueue);
-    }
-
-    #[test]
-    fn blank_lines_before_the_answer_are_no_fault() {
-        let body = format!("\n\n\r\n{}", choice(json!("stop"), json!({"content": "late"})));
-        assert_eq!(read(200, &[], &body).unwrap().text, "late");
-    }
-
-    proptest! {
-        #[test]
-        fn no_response_panics(status in 200_u16..600, body in prop::collection::vec(any::<u8>(), 0..200)) {
-            let headers = Default::default();
-            let received_at = std::time::SystemTime::UNIX_EPOCH;
-            let _ = read_reply(&HttpResponse { status, headers, body: body.into(), received_at });
-        }
     }
 }

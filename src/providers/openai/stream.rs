@@ -6,7 +6,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{content_text, error_answer, error_within, limits, read_completion, request_id, usage::usage};
+use super::{
+    limits::limits,
+    reply::{content_text, error_answer, error_within, read_completion, request_id},
+    usage::usage,
+};
 use crate::{
     domain::{Failure, Metered, Reply, UsageFlag},
     providers::{

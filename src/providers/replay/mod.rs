@@ -8,10 +8,15 @@ use std::{
 
 mod file;
 
-use super::Rejection;
+use futures_util::future::{BoxFuture, ready};
+
+use super::{
+    Provider, Rejection,
+    provider::{handed_over, question_of},
+};
 use crate::domain::{
-    CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome, Repeat, Reply,
-    ReplyLatency, Request, Retrieved, TargetName, Usage, nearest,
+    Begun, Bounds, CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome,
+    Outgoing, Question, Repeat, Reply, ReplyLatency, Retrieved, TargetName, Usage, nearest,
 };
 
 /// So many unknown ids get a hint; with more, the wrong golden set is more likely than a slip.
@@ -132,20 +137,34 @@ pub struct Replay {
     pub outputs: HashMap<TargetName, Arc<ReplayOutputs>>,
 }
 
+impl Provider for Replay {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        handed_over(question)
+    }
+
+    fn send<'a>(
+        &'a self,
+        outgoing: &'a Outgoing,
+        _begun: &'a Begun,
+    ) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        Box::pin(ready(self.answer(question_of(outgoing))))
+    }
+}
+
 impl Replay {
-    /// The recorded answer to `request`.
+    /// The recorded answer to `question`.
     ///
     /// # Errors
     /// When none was recorded; [`ReplayOutputs::check`] finds that before a run begins.
-    pub fn answer(&self, request: &Request) -> Result<Reply, Rejection> {
+    pub fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
         let recorded = self
             .outputs
-            .get(&request.target)
-            .and_then(|outputs| outputs.get(&request.case.id, request.repeat));
+            .get(&question.asked.by)
+            .and_then(|outputs| outputs.get(&question.asked.case.id, question.asked.repeat));
         let Some(recorded) = recorded else {
             let message = format!(
                 "no recorded output of target `{}` for case `{}`, repeat {}",
-                request.target, request.case.id, request.repeat
+                question.asked.by, question.asked.case.id, question.asked.repeat
             );
             return Err(Failure::new(ErrorClass::ThisTrial, FailureKind::Application, message).into());
         };
@@ -165,7 +184,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::providers::test_request::request;
+    use crate::providers::test_question::question;
 
     fn outputs(text: &str) -> ReplayOutputs {
         ReplayOutputs::read("outputs.jsonl", text.as_bytes()).unwrap()
@@ -186,13 +205,13 @@ mod tests {
              {\"id\":\"case-1\",\"repeat\":2,\"output\":\"b\",\"outcome\":\"truncated\",\"latency_ms\":12.5,\
              \"model\":\"m-1\",\"usage\":{\"input\":3,\"output\":4}}\n",
         );
-        let mut request = request();
-        let replay = Replay { outputs: [(request.target.clone(), Arc::new(outputs))].into() };
+        let mut question = question();
+        let replay = Replay { outputs: [(question.asked.by.clone(), Arc::new(outputs))].into() };
 
         let untimed = Reply { latency: ReplyLatency::Unknown, ..Reply::answered("a") };
-        assert_eq!(replay.answer(&request), Ok(untimed));
+        assert_eq!(replay.answer(&question), Ok(untimed));
 
-        request.repeat = Repeat(2);
+        question.asked.repeat = Repeat(2);
         let usage = Usage { input_uncached: 3, output: 4, ..Usage::default() };
         let expected = Reply {
             outcome: Outcome::Truncated,
@@ -201,15 +220,15 @@ mod tests {
             latency: ReplyLatency::Known(12.5),
             ..Reply::answered("b")
         };
-        assert_eq!(replay.answer(&request), Ok(expected));
+        assert_eq!(replay.answer(&question), Ok(expected));
 
-        request.repeat = Repeat(3);
-        let failure = replay.answer(&request).unwrap_err().failure;
+        question.asked.repeat = Repeat(3);
+        let failure = replay.answer(&question).unwrap_err().failure;
         assert_eq!((failure.class, failure.kind), (ErrorClass::ThisTrial, FailureKind::Application));
-        let mut other = (*request.case).clone();
+        let mut other = (*question.asked.case).clone();
         other.id = "case-2".into();
-        request.case = Arc::new(other);
-        assert!(replay.answer(&request).is_err());
+        question.asked.case = Arc::new(other);
+        assert!(replay.answer(&question).is_err());
     }
 
     #[test]

@@ -20,6 +20,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use rand::RngExt;
 use tokio::time::{Instant, sleep};
 
@@ -30,10 +31,13 @@ pub use self::{
     model::{SimulatedAnswer, SimulatedModel},
     settings::{CacheSettings, ErrorRates, Latency, SimulatedTarget, SimulatorSettings, Tokens},
 };
-use super::Rejection;
+use super::{
+    Provider, Rejection,
+    provider::{handed_over, question_of},
+};
 use crate::domain::{
-    Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport, Outcome,
-    Prompt, Repeat, Reply, ReplyLatency, Request, TargetName, Usage,
+    Begun, Bounds, Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport,
+    Outcome, Outgoing, Prompt, Question, Repeat, Reply, ReplyLatency, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
@@ -58,6 +62,20 @@ struct Memory {
 
 type Trial = (TargetName, CaseId, Repeat);
 
+impl Provider for Simulator {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        handed_over(question)
+    }
+
+    fn send<'a>(
+        &'a self,
+        outgoing: &'a Outgoing,
+        _begun: &'a Begun,
+    ) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        Box::pin(self.answer(question_of(outgoing)))
+    }
+}
+
 impl Simulator {
     /// A simulator; its settings should have no [faults](SimulatedTarget::faults).
     pub fn new(settings: SimulatorSettings) -> Self {
@@ -70,19 +88,19 @@ impl Simulator {
         self.model(target).pass_probability(case)
     }
 
-    /// Answers `request` after its latency (tokio's clock).
+    /// Answers `question` after its latency (tokio's clock).
     ///
-    /// Draws use the simulator's own seed, not the request's, so that a run that is repeated under
+    /// Draws use the simulator's own seed, not the question's, so that a run that is repeated under
     /// another name meets the same answers.
     ///
     /// # Errors
     /// Where the settings ask for a failure, or the rate limit is met.
-    pub async fn send(&self, request: &Request) -> Result<Reply, Rejection> {
-        let model = self.model(&request.target);
-        let case = &*request.case;
-        let trial = (request.target.clone(), case.id.clone(), request.repeat);
+    pub async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
+        let model = self.model(&question.asked.by);
+        let case = &*question.asked.case;
+        let trial = (question.asked.by.clone(), case.id.clone(), question.asked.repeat);
 
-        let (limits, wait) = self.admit(&request.target, model.settings);
+        let (limits, wait) = self.admit(&question.asked.by, model.settings);
         if let Some(wait) = wait {
             let failure = Failure {
                 status: Some(429),
@@ -96,10 +114,10 @@ impl Simulator {
             return Err(Rejection { limits, ..Rejection::from(failure) });
         }
         let attempt = self.memory().failures.get(&trial).copied().unwrap_or(0);
-        let latency = model.latency(case, request.repeat, attempt);
-        let request_id = Some(request_id(&model, case, request.repeat, attempt));
+        let latency = model.latency(case, question.asked.repeat, attempt);
+        let request_id = Some(request_id(&model, case, question.asked.repeat, attempt));
 
-        if let Some(failure) = model.failure(case, request.repeat, attempt) {
+        if let Some(failure) = model.failure(case, question.asked.repeat, attempt) {
             if failure.class != ErrorClass::ThisTrial {
                 *self.memory().failures.entry(trial).or_default() += 1;
             }
@@ -109,8 +127,8 @@ impl Simulator {
             }
             return Err(Rejection { request_id, limits, ..Rejection::from(failure) });
         }
-        let answer = model.answer(case, request.repeat, request.parameters.max_tokens);
-        let usage = self.usage(request, model.settings, latency, answer.output_tokens);
+        let answer = model.answer(case, question.asked.repeat, question.parameters.max_tokens);
+        let usage = self.usage(question, model.settings, latency, answer.output_tokens);
         pause(latency).await;
         if attempt > 0 {
             self.memory().failures.remove(&trial);
@@ -120,7 +138,7 @@ impl Simulator {
             text: answer.text,
             stop_reason: Some(stop_reason(answer.outcome).to_owned()),
             metered: usage.into(),
-            model: Some(model.settings.model.clone().unwrap_or_else(|| request.model.to_string())),
+            model: Some(model.settings.model.clone().unwrap_or_else(|| question.model.to_string())),
             request_id,
             limits,
             latency: ReplyLatency::Known(latency.as_secs_f64() * 1e3),
@@ -155,15 +173,21 @@ impl Simulator {
 
     /// Tokens of a request that succeeds. The cacheable prefix is the system prompt: what comes after
     /// it is taken to be the case's own.
-    fn usage(&self, request: &Request, settings: &SimulatedTarget, latency: Duration, output: u64) -> Usage {
-        let Prompt { system, messages } = &request.prompt;
+    fn usage(
+        &self,
+        question: &Question,
+        settings: &SimulatedTarget,
+        latency: Duration,
+        output: u64,
+    ) -> Usage {
+        let Prompt { system, messages } = &question.prompt;
         let system = system.as_deref().unwrap_or_default();
         let prefix_chars = system.chars().count();
         let own_chars: usize = messages.iter().map(|message| message.content.text().chars().count()).sum();
         let tokens = &settings.tokens;
         let input = tokens.input.unwrap_or_else(|| tokens.of_chars(prefix_chars + own_chars));
         let prefix = Breakpoint {
-            key: draws::generator(0, &[request.model.as_str().as_bytes(), system.as_bytes()]).random(),
+            key: draws::generator(0, &[question.model.as_str().as_bytes(), system.as_bytes()]).random(),
             tokens: tokens.of_chars(prefix_chars).min(input),
         };
         let used = match settings.cache {
@@ -220,27 +244,24 @@ mod tests {
     use std::sync::Arc;
 
     use super::{test_cases::case, *};
-    use crate::domain::{Message, ModelId, Parameters, Role};
+    use crate::domain::{Asked, Message, ModelId, Parameters, Role};
 
     fn simulator(settings: SimulatedTarget) -> Simulator {
         Simulator::new(SimulatorSettings { seed: 1, targets: HashMap::from([("a".into(), settings)]) })
     }
 
-    fn request(id: &str, repeat: u32) -> Request {
+    fn request(id: &str, repeat: u32) -> Question {
         let case = case(id);
         let content = case.input.last_user_message().to_owned();
-        Request {
-            target: TargetName::from("a"),
+        Question {
             model: ModelId::from("model-a"),
             prompt: Prompt {
                 system: None,
                 messages: vec![Message { role: Role::User, content: content.into() }],
             },
             parameters: Arc::new(Parameters::default()),
-            case: Arc::new(case),
-            repeat: Repeat(repeat),
+            asked: Asked { by: TargetName::from("a"), case: Arc::new(case), repeat: Repeat(repeat) },
             seed: 99,
-            begun: Default::default(),
         }
     }
 
@@ -256,10 +277,10 @@ mod tests {
         let (first, second) = (simulator(settings.clone()), simulator(settings));
         let mut forwards = HashMap::new();
         for (id, repeat) in &all {
-            forwards.insert((id, *repeat), first.send(&request(id, *repeat)).await.unwrap());
+            forwards.insert((id, *repeat), first.answer(&request(id, *repeat)).await.unwrap());
         }
         for (id, repeat) in all.iter().rev() {
-            let again = second.send(&request(id, *repeat)).await.unwrap();
+            let again = second.answer(&request(id, *repeat)).await.unwrap();
             assert_eq!(forwards[&(id, *repeat)], again);
         }
         let texts: std::collections::HashSet<&str> = forwards
@@ -273,7 +294,7 @@ mod tests {
     #[tokio::test]
     async fn without_settings_it_answers_at_once_and_counts_tokens_by_length() {
         let simulator = Simulator::new(SimulatorSettings::default());
-        let reply = simulator.send(&request("c1", 1)).await.unwrap();
+        let reply = simulator.answer(&request("c1", 1)).await.unwrap();
         assert_eq!(reply.outcome, Outcome::Answered);
         assert_eq!(reply.model.as_deref(), Some("model-a"));
         assert_eq!(reply.latency, ReplyLatency::Known(0.0));
@@ -289,7 +310,7 @@ mod tests {
             ..SimulatedTarget::default()
         };
         let start = Instant::now();
-        let reply = simulator(settings).send(&request("c1", 1)).await.unwrap();
+        let reply = simulator(settings).answer(&request("c1", 1)).await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_millis(250));
         assert_eq!(reply.latency, ReplyLatency::Known(250.0));
     }
@@ -300,9 +321,9 @@ mod tests {
         let simulator = simulator(SimulatedTarget { errors, ..SimulatedTarget::default() });
         let mut failed = 0;
         for i in 0..200 {
-            let request = request(&format!("c{i}"), 1);
+            let question = request(&format!("c{i}"), 1);
             let mut attempts = 1;
-            while let Err(rejection) = simulator.send(&request).await {
+            while let Err(rejection) = simulator.answer(&question).await {
                 assert!(rejection.failure.class.is_retryable());
                 attempts += 1;
                 assert!(attempts < 30, "c{i} never succeeds");
@@ -318,19 +339,19 @@ mod tests {
     async fn a_rate_limit_says_how_long_to_wait() {
         let settings = SimulatedTarget { requests_per_minute: Some(60.0), ..SimulatedTarget::default() };
         let simulator = simulator(settings);
-        assert!(simulator.send(&request("c1", 1)).await.is_ok());
-        let refused = simulator.send(&request("c2", 1)).await.unwrap_err();
+        assert!(simulator.answer(&request("c1", 1)).await.is_ok());
+        let refused = simulator.answer(&request("c2", 1)).await.unwrap_err();
         assert_eq!(refused.failure.class, ErrorClass::RetrySlow);
         assert_eq!(refused.failure.retry_after, Some(Duration::from_secs(1)));
         assert_eq!(refused.limits.readings[0].limit, Some(60));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(simulator.send(&request("c2", 1)).await.is_ok());
+        assert!(simulator.answer(&request("c2", 1)).await.is_ok());
     }
 
-    fn long_prompt(id: &str) -> Request {
-        let mut request = request(id, 1);
-        request.prompt.system = Some("x".repeat(40_000).into());
-        request
+    fn long_prompt(id: &str) -> Question {
+        let mut question = request(id, 1);
+        question.prompt.system = Some("x".repeat(40_000).into());
+        question
     }
 
     /// Fifty cases with a common prefix of 10,000 tokens: all at once each pays for the write; after a
@@ -344,13 +365,14 @@ mod tests {
         };
         for (warm_up, written, read) in [(true, 10_000, 490_000), (false, 500_000, 0)] {
             let simulator = simulator(settings.clone());
-            let requests: Vec<Request> = (0..50).map(|i| long_prompt(&format!("c{i}"))).collect();
+            let requests: Vec<Question> = (0..50).map(|i| long_prompt(&format!("c{i}"))).collect();
             let mut total = Usage::default();
             let (first, rest) = requests.split_at(usize::from(warm_up));
-            for request in first {
-                total += simulator.send(request).await.unwrap().metered.usage.unwrap();
+            for question in first {
+                total += simulator.answer(question).await.unwrap().metered.usage.unwrap();
             }
-            let others = futures_util::future::join_all(rest.iter().map(|request| simulator.send(request)));
+            let others =
+                futures_util::future::join_all(rest.iter().map(|question| simulator.answer(question)));
             for reply in others.await {
                 total += reply.unwrap().metered.usage.unwrap();
             }

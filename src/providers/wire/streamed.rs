@@ -80,10 +80,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Begun, Outcome, Parameters, Reply, Request},
+        domain::{Begun, Outcome, Parameters, Question, Reply},
         providers::{
             HttpModel, HttpSettings, anthropic, openai,
-            test_request::request,
+            test_question::{ask, ask_telling, question},
             wire::test_server::{TestServer, Then, ok},
         },
     };
@@ -109,19 +109,19 @@ mod tests {
         }
     }
 
-    fn streamed_request() -> Request {
+    fn streamed_question() -> Question {
         let parameters = Parameters { stream: true, ..Parameters::default() };
-        Request { parameters: Arc::new(parameters), ..request() }
+        Question { parameters: Arc::new(parameters), ..question() }
     }
 
-    async fn ask_anthropic(server: &TestServer, request: &Request) -> Result<Reply, Rejection> {
+    async fn ask_anthropic(server: &TestServer, question: &Question) -> Result<Reply, Rejection> {
         let model = HttpModel::new(&anthropic::FACTS, &http(server), Some(&"key-1".into()), None);
-        model.unwrap().send(request).await
+        ask(&model.unwrap(), question).await
     }
 
     async fn ask_openai(server: &TestServer) -> Result<Reply, Rejection> {
         let model = HttpModel::new(&openai::FACTS, &http(server), None, None);
-        model.unwrap().send(&streamed_request()).await
+        ask(&model.unwrap(), &streamed_question()).await
     }
 
     /// Pieces of a stream, each after a wait in milliseconds.
@@ -141,9 +141,9 @@ mod tests {
         let begun_sign = Begun::new(move || {
             count.fetch_add(1, Ordering::SeqCst);
         });
-        let request = Request { begun: begun_sign, ..streamed_request() };
+        let model = HttpModel::new(&anthropic::FACTS, &http(&server), Some(&"key-1".into()), None).unwrap();
         let started = Instant::now();
-        let reply = ask_anthropic(&server, &request).await.unwrap();
+        let reply = ask_telling(&model, &streamed_question(), &begun_sign).await.unwrap();
         let took = started.elapsed().as_secs_f64() * 1e3;
         assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "café"));
         let first_token = reply.first_token_ms.unwrap();
@@ -158,10 +158,10 @@ mod tests {
         let (first, second) = (piece("it is key"), piece("-1, yes"));
         let server =
             TestServer::slowly(pieces(&[(0, START), (0, &first), (50, &second), (0, STOP)]), Then::Close);
-        let reply = ask_anthropic(&server, &streamed_request()).await.unwrap();
+        let reply = ask_anthropic(&server, &streamed_question()).await.unwrap();
         assert_eq!(reply.text, "it is [hidden], yes");
         let server = TestServer::slowly(pieces(&[(0, START), (0, &first), (50, &second)]), Then::Close);
-        let failure = ask_anthropic(&server, &streamed_request()).await.unwrap_err().failure;
+        let failure = ask_anthropic(&server, &streamed_question()).await.unwrap_err().failure;
         assert_eq!(failure.message, "the stream ended early; the text before it: `it is [hidden], yes`");
     }
 
@@ -173,13 +173,13 @@ mod tests {
             [pieces(&waits), pieces(&[(250, TEXT), (0, STOP)])[1..].to_vec()].concat(),
             Then::Close,
         );
-        assert_eq!(ask_anthropic(&server, &streamed_request()).await.unwrap().text, "café");
+        assert_eq!(ask_anthropic(&server, &streamed_question()).await.unwrap().text, "café");
     }
 
     #[tokio::test]
     async fn a_stream_that_falls_silent_is_a_timeout() {
         let server = TestServer::slowly(pieces(&[(0, START), (0, TEXT)]), Then::Stall);
-        let rejection = ask_anthropic(&server, &streamed_request()).await.unwrap_err();
+        let rejection = ask_anthropic(&server, &streamed_question()).await.unwrap_err();
         assert_eq!(
             (rejection.failure.class, rejection.failure.kind),
             (ErrorClass::Retry, FailureKind::Timeout)
@@ -191,7 +191,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_is_cut_is_dropped_in_both_dialects() {
         let server = TestServer::slowly(pieces(&[(0, START), (0, TEXT), (0, &STOP[..120])]), Then::Close);
-        let failure = ask_anthropic(&server, &streamed_request()).await.unwrap_err().failure;
+        let failure = ask_anthropic(&server, &streamed_question()).await.unwrap_err().failure;
         assert_eq!((failure.class, failure.kind), (ErrorClass::Retry, FailureKind::Dropped));
 
         // Cut within a chunk of the transfer.
@@ -221,7 +221,7 @@ mod tests {
     #[tokio::test]
     async fn a_stream_that_is_too_large_is_given_up() {
         let server = TestServer::start(format!("{HEAD}{START}{}", TEXT.repeat(60)), Then::Close);
-        let failure = ask_anthropic(&server, &streamed_request()).await.unwrap_err().failure;
+        let failure = ask_anthropic(&server, &streamed_question()).await.unwrap_err().failure;
         assert_eq!((failure.class, failure.kind), (ErrorClass::ThisTrial, FailureKind::TooLarge));
         assert!(failure.message.contains("larger than 4000 bytes"), "{}", failure.message);
     }
@@ -233,7 +233,7 @@ mod tests {
             TestServer::start(ok("content-type: text/event-stream\r\n", body.as_bytes()), Then::Keep);
         let provider = HttpModel::new(&openai::FACTS, &http(&server), None, None).unwrap();
         for _ in 0..4 {
-            assert_eq!(provider.send(&streamed_request()).await.unwrap().text, "café");
+            assert_eq!(ask(&provider, &streamed_question()).await.unwrap().text, "café");
         }
         assert_eq!((server.requests().len(), server.connections()), (4, 1));
     }
@@ -260,7 +260,7 @@ mod tests {
             "HTTP/1.1 529 Busy\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
-        let failure = ask_anthropic(&TestServer::start(answer, Then::Keep), &streamed_request())
+        let failure = ask_anthropic(&TestServer::start(answer, Then::Keep), &streamed_question())
             .await
             .unwrap_err()
             .failure;

@@ -1,4 +1,4 @@
-//! The whole queue against a scripted transport, on a paused clock.
+//! The whole queue against a scripted provider, on a paused clock.
 
 mod limits;
 mod pressure;
@@ -8,14 +8,16 @@ mod trials;
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::{
-    sync::mpsc::{UnboundedReceiver, unbounded_channel},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
     task::JoinHandle,
 };
 
 use crate::domain::{
-    Case, CasePos, Examples, Fingerprint, Input, Parameters, PassIf, Prompt, Repeat, RunRow, TargetPos,
+    Asked, Bounds, Case, CasePos, Demand, Examples, Fingerprint, Input, Outgoing, Parameters, PassIf, Prompt,
+    Question, Repeat, RunRow, TargetPos, TrialKey,
 };
 
 use super::super::{Limits, RetryPolicy};
@@ -43,27 +45,50 @@ struct Scripted {
     sent: Mutex<Vec<Sent>>,
 }
 
-impl Transport for Scripted {
-    async fn send<'a>(&'a self, request: &'a Request) -> Result<Reply, Rejection> {
-        let (took, answer) = {
-            let mut log = self.sent.lock().unwrap();
-            let target = request.target.as_str().parse().unwrap();
-            let case = request.case.id.as_str().parse().unwrap();
-            let same = |sent: &&Sent| (sent.target, sent.case) == (target, case);
-            let nth_of_case = log.iter().filter(same).count();
-            let at_ms = u64::try_from(self.origin.elapsed().as_millis()).unwrap();
-            let sent = Sent { nth: log.len(), nth_of_case, target, case, at_ms };
-            log.push(sent);
-            (self.script)(sent)
-        };
+impl Scripted {
+    fn play(&self, question: &Question) -> (Duration, Result<Reply, Rejection>) {
+        let mut log = self.sent.lock().unwrap();
+        let target = question.asked.by.as_str().parse().unwrap();
+        let case = question.asked.case.id.as_str().parse().unwrap();
+        let same = |sent: &&Sent| (sent.target, sent.case) == (target, case);
+        let nth_of_case = log.iter().filter(same).count();
+        let at_ms = u64::try_from(self.origin.elapsed().as_millis()).unwrap();
+        let sent = Sent { nth: log.len(), nth_of_case, target, case, at_ms };
+        log.push(sent);
+        (self.script)(sent)
+    }
+}
+
+impl Answering for Scripted {
+    async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
+        let (took, answer) = self.play(question);
         sleep(took).await;
         answer
     }
 }
 
+/// What a double of these tests does; [`Double`] makes a provider of it.
+trait Answering: Send + Sync + 'static {
+    fn answer(&self, question: &Question) -> impl Future<Output = Result<Reply, Rejection>> + Send;
+}
+
+/// A double that the test keeps an eye on.
+struct Double<T>(Arc<T>);
+
+impl<T: Answering> Provider for Double<T> {
+    fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
+        (Outgoing::Question(Box::new(question)), Bounds::default())
+    }
+
+    fn send<'a>(&'a self, outgoing: &'a Outgoing, _: &'a Begun) -> BoxFuture<'a, Result<Reply, Rejection>> {
+        Box::pin(self.0.answer(outgoing.as_question().unwrap()))
+    }
+}
+
 /// A queue, its scripted provider and what it told.
 struct Stage {
-    queue: Arc<ProviderQueue<Scripted>>,
+    queue: Arc<ProviderQueue>,
+    provider: Arc<Scripted>,
     events: UnboundedReceiver<RunEvent>,
 }
 
@@ -74,26 +99,19 @@ impl Stage {
     ) -> Self {
         assert_eq!(settings.faults(), Vec::<String>::new());
         let (sender, events) = unbounded_channel();
-        let transport =
+        let provider =
             Scripted { origin: Instant::now(), script: Box::new(script), sent: Mutex::new(vec![]) };
-        Self { queue: Arc::new(ProviderQueue::new("account".into(), transport, settings, 1, sender)), events }
+        let provider = Arc::new(provider);
+        Self { queue: queue(&provider, settings, sender), provider, events }
     }
 
-    fn hand_over(&self, target: u32, case: u32, demand: TokenDemand) -> JoinHandle<Settlement> {
+    fn hand_over(&self, target: u32, case: u32, demand: Demand) -> JoinHandle<Settlement> {
         let queue = self.queue.clone();
-        tokio::spawn(async move {
-            let key = TrialKey {
-                run: RunRow(1),
-                target: TargetPos(target),
-                case: CasePos(case),
-                repeat: Repeat(1),
-            };
-            queue.settle(key, 1, &request(target, case), demand).await
-        })
+        tokio::spawn(async move { queue.settle(&call(target, case, demand), Hooks::NONE).await })
     }
 
     /// Hands over `cases` at once and waits for the end of all.
-    async fn run(&self, cases: u32, demand: TokenDemand) -> Vec<Settlement> {
+    async fn run(&self, cases: u32, demand: Demand) -> Vec<Settlement> {
         let handles: Vec<_> = (0..cases).map(|case| self.hand_over(0, case, demand)).collect();
         let mut settlements = vec![];
         for handle in handles {
@@ -103,11 +121,11 @@ impl Stage {
     }
 
     async fn run_one(&self) -> Settled {
-        ended(self.run(1, TokenDemand::default()).await.remove(0))
+        ended(self.run(1, Demand::default()).await.remove(0))
     }
 
     fn sent(&self) -> Vec<Sent> {
-        self.queue.transport().sent.lock().unwrap().clone()
+        self.provider.sent.lock().unwrap().clone()
     }
 
     fn start_times_ms(&self) -> Vec<u64> {
@@ -129,7 +147,32 @@ impl Stage {
     }
 }
 
-fn request(target: u32, case: u32) -> Request {
+/// A queue before a double.
+fn queue<T: Answering>(
+    provider: &Arc<T>,
+    settings: QueueSettings,
+    events: UnboundedSender<RunEvent>,
+) -> Arc<ProviderQueue> {
+    let provider = Box::new(Double(Arc::clone(provider)));
+    Arc::new(ProviderQueue::new("account".into(), provider, settings, 1, events))
+}
+
+fn call(target: u32, case: u32, demand: Demand) -> Call {
+    let key =
+        TrialKey { run: RunRow(1), target: TargetPos(target), case: CasePos(case), repeat: Repeat::FIRST };
+    Call {
+        purpose: Purpose::Trial(key),
+        asker: AskerPos(target),
+        outgoing: Outgoing::Question(Box::new(question(target, case))),
+        worst: None,
+        demand,
+        first_attempt: 1,
+        seed: 1,
+        hash: None,
+    }
+}
+
+fn question(target: u32, case: u32) -> Question {
     let case = Case {
         id: case.to_string().into(),
         split: None,
@@ -149,15 +192,12 @@ fn request(target: u32, case: u32) -> Request {
         meta: Value::Null,
         fingerprint: Fingerprint::of(b""),
     };
-    Request {
-        target: target.to_string().into(),
+    Question {
         model: "model".into(),
         prompt: Prompt::default(),
         parameters: Arc::new(Parameters::default()),
+        asked: Asked { by: target.to_string().into(), case: Arc::new(case), repeat: Repeat::FIRST },
         seed: 1,
-        begun: Default::default(),
-        case: Arc::new(case),
-        repeat: Repeat::FIRST,
     }
 }
 

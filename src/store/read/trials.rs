@@ -170,7 +170,7 @@ pub(in crate::store) fn scores(connection: &Connection, key: TrialKey) -> rusqli
 
 fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
     let mut columns = Columns::of(row);
-    let trial = columns.key()?;
+    columns.key()?;
     let number = columns.take()?;
     let started_at = columns.instant()?;
     let duration_ms = columns.take()?;
@@ -185,7 +185,6 @@ fn attempt(row: &Row<'_>) -> rusqlite::Result<Attempt> {
         columns.take()?,
     );
     Ok(Attempt {
-        trial,
         number,
         started_at,
         duration_ms,
@@ -327,8 +326,8 @@ mod tests {
             (request_id, stderr) in (option::of(".{0,9}"), option::of(".{0,9}")),
         ) {
             let (store, run) = store_with(1, 1);
+            let key = TrialKey { run: run.id, target: TargetPos(1), case: CasePos(0), repeat: Repeat(1) };
             let attempt = Attempt {
-                trial: TrialKey { run: run.id, target: TargetPos(1), case: CasePos(0), repeat: Repeat(1) },
                 number,
                 started_at: UnixMillis(5),
                 duration_ms: 1.5,
@@ -340,8 +339,8 @@ mod tests {
                 cost,
                 stderr,
             };
-            Inserts::prepare(&store.connection).unwrap().attempt(&attempt).unwrap();
-            prop_assert_eq!(store.attempts(attempt.trial).unwrap(), vec![attempt]);
+            Inserts::prepare(&store.connection).unwrap().attempt(key, &attempt).unwrap();
+            prop_assert_eq!(store.attempts(key).unwrap(), vec![attempt]);
         }
     }
 

@@ -155,22 +155,22 @@ impl<'connection> Inserts<'connection> {
 
     /// Writes an attempt. One whose number is taken, since a process died before it could tell how
     /// far it was, is written under the next number: no request that was made is forgotten.
-    pub(in crate::store) fn attempt(&mut self, attempt: &Attempt) -> rusqlite::Result<()> {
-        if self.insert_attempt(attempt, attempt.number)? {
+    pub(in crate::store) fn attempt(&mut self, key: TrialKey, attempt: &Attempt) -> rusqlite::Result<()> {
+        if self.insert_attempt(key, attempt, attempt.number)? {
             return Ok(());
         }
-        let TrialKey { run, target, case, repeat } = attempt.trial;
+        let TrialKey { run, target, case, repeat } = key;
         let last: u32 = self.last_attempt.query_row(params![run, target, case, repeat], |row| row.get(0))?;
-        self.insert_attempt(attempt, last + 1).map(drop)
+        self.insert_attempt(key, attempt, last + 1).map(drop)
     }
 
-    fn insert_attempt(&mut self, attempt: &Attempt, number: u32) -> rusqlite::Result<bool> {
+    fn insert_attempt(&mut self, key: TrialKey, attempt: &Attempt, number: u32) -> rusqlite::Result<bool> {
         let failure = match &attempt.end {
             AttemptEnd::Answered => None,
             AttemptEnd::Failed(failure) => Some(failure),
         };
         let mut row = Binder::of(&mut self.attempt);
-        row.key(attempt.trial)?;
+        row.key(key)?;
         row.put(number)?;
         row.put(attempt.started_at.0)?;
         row.put(attempt.duration_ms)?;

@@ -61,7 +61,12 @@ pub enum Write {
     /// A trial that ended. A failed one of the same key makes room for it; one with an answer stays.
     Trial(Box<TrialRecord>),
     /// A request that was made.
-    Attempt(Box<Attempt>),
+    Attempt {
+        /// The trial that it was made for.
+        key: TrialKey,
+        /// What is kept of it.
+        attempt: Box<Attempt>,
+    },
     /// What the graders said of a stored trial; replaces what they said before.
     Scores {
         /// The trial.
@@ -404,8 +409,8 @@ impl Batch {
                 inserts.packed_trial(&trial, &packed).map_err(failed_to("store a trial"))?;
                 self.trials.push(trial.key);
             }
-            Write::Attempt(attempt) => {
-                inserts.attempt(&attempt).map_err(failed_to("store an attempt"))?;
+            Write::Attempt { key, attempt } => {
+                inserts.attempt(key, &attempt).map_err(failed_to("store an attempt"))?;
             }
             Write::Scores { key, scores, verdict } => {
                 inserts.scores(key, &scores, verdict).map_err(failed_to("store a trial's scores"))?;

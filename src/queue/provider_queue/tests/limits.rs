@@ -1,6 +1,6 @@
 //! Limits a minute: kept to, and used.
 
-use crate::domain::{CasePos, LimitDimension, LimitReading, Repeat, RunRow, TargetPos, Usage};
+use crate::domain::{LimitDimension, LimitReading, Usage};
 
 use super::*;
 
@@ -8,7 +8,7 @@ use super::*;
 async fn trials_wait_for_input_tokens_and_none_fails() {
     let limits = Limits { input_tokens_per_minute: Some(10_000), ..Limits::default() };
     let stage = Stage::set(QueueSettings { limits, ..settings() }, |_| (ms(100), yes()));
-    let settlements = stage.run(50, TokenDemand { input: 1_000, output: 0 }).await;
+    let settlements = stage.run(50, Demand { input: 1_000, output: 0 }).await;
     assert_eq!(answered(&settlements), 50);
     let starts = stage.start_times_ms();
     assert!((240_000..=300_000).contains(&starts[49]), "{}", starts[49]);
@@ -31,8 +31,8 @@ impl Reserving {
     }
 }
 
-impl Transport for Mutex<Reserving> {
-    async fn send<'a>(&'a self, _: &'a Request) -> Result<Reply, Rejection> {
+impl Answering for Mutex<Reserving> {
+    async fn answer(&self, _: &Question) -> Result<Reply, Rejection> {
         {
             let mut bucket = self.lock().unwrap();
             bucket.refill();
@@ -62,15 +62,13 @@ async fn reserved_output_never_provokes_a_refusal_and_comes_back() {
         let (sender, mut events) = unbounded_channel();
         let server = Mutex::new(Reserving { per_minute: 1_000.0, level: 1_000.0, at: Instant::now() });
         let settings = QueueSettings { limits, ..settings() };
-        let queue = Arc::new(ProviderQueue::new("account".into(), server, settings, 1, sender));
+        let queue = queue(&Arc::new(server), settings, sender);
         let begin = Instant::now();
         let trials = (0..10).map(|case| {
             let queue = queue.clone();
             tokio::spawn(async move {
-                let key =
-                    TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
                 let settlement =
-                    queue.settle(key, 1, &request(0, case), TokenDemand { input: 0, output: 400 }).await;
+                    queue.settle(&call(0, case, Demand { input: 0, output: 400 }), Hooks::NONE).await;
                 (begin.elapsed(), ended(settlement))
             })
         });
@@ -94,7 +92,7 @@ async fn requests_a_minute_are_kept_and_used() {
     let limits = Limits { requests_per_minute: Some(60), ..Limits::default() };
     let mut stage = Stage::set(QueueSettings { limits, ..settings() }, |_| (Duration::ZERO, yes()));
     let begin = Instant::now();
-    let settlements = stage.run(120, TokenDemand::default()).await;
+    let settlements = stage.run(120, Demand::default()).await;
     assert_eq!(answered(&settlements), 120);
     assert!(most_in_a_minute(&stage.start_times_ms()) <= 61);
     let took_s = begin.elapsed().as_secs_f64();
@@ -107,7 +105,7 @@ async fn what_headers_tell_is_kept_to_and_what_remains_is_not_a_share() {
     let told = Reply { limits: requests_a_minute(600, 1), ..Reply::answered("yes") };
     let stage = Stage::set(in_flight(1), move |_| (Duration::ZERO, Ok(told.clone())));
     let begin = Instant::now();
-    stage.run(111, TokenDemand::default()).await;
+    stage.run(111, Demand::default()).await;
     // One before anything is told and eight more of the burst of nine, then 102 at ten a second.
     assert!((10.19..10.25).contains(&begin.elapsed().as_secs_f64()), "{:?}", begin.elapsed());
     assert_eq!(stage.queue.learnt().per_minute.requests, Some(600));
@@ -131,8 +129,8 @@ struct Server {
     refused: Mutex<u32>,
 }
 
-impl Transport for Server {
-    async fn send<'a>(&'a self, _: &'a Request) -> Result<Reply, Rejection> {
+impl Answering for Server {
+    async fn answer(&self, _: &Question) -> Result<Reply, Rejection> {
         let admitted = {
             let mut bucket = self.bucket.lock().unwrap();
             let now = Instant::now();
@@ -162,20 +160,17 @@ async fn run(per_minute: u64, configured: Option<u64>, tells_limits: bool) -> (f
     let server = Server { per_minute, bucket, tells_limits, refused: Mutex::new(0) };
     let limits = Limits { requests_per_minute: configured, ..Limits::default() };
     let settings = QueueSettings { limits, ..QueueSettings::default() };
-    let queue = Arc::new(ProviderQueue::new("account".into(), server, settings, 1, unbounded_channel().0));
+    let server = Arc::new(server);
+    let queue = queue(&server, settings, unbounded_channel().0);
     let begin = Instant::now();
     let trials = (0..200).map(|case| {
         let queue = queue.clone();
-        tokio::spawn(async move {
-            let key =
-                TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) };
-            ended(queue.settle(key, 1, &request(0, case), TokenDemand::default()).await)
-        })
+        tokio::spawn(async move { ended(queue.settle(&call(0, case, Demand::default()), Hooks::NONE).await) })
     });
     for trial in trials.collect::<Vec<_>>() {
         assert_eq!(trial.await.unwrap().outcome, Outcome::Answered);
     }
-    let refused = *queue.transport().refused.lock().unwrap();
+    let refused = *server.refused.lock().unwrap();
     (begin.elapsed().as_secs_f64(), refused)
 }
 

@@ -18,7 +18,7 @@ async fn one_refusal_pauses_all_and_they_come_back_a_few_at_a_time() {
     let mut stage = Stage::set(in_flight(64), |sent| {
         (ms(100), if sent.nth == 40 { too_many(Some(ms(5_000))) } else { yes() })
     });
-    let settlements = stage.run(1_000, TokenDemand::default()).await;
+    let settlements = stage.run(1_000, Demand::default()).await;
     assert_eq!(answered(&settlements), 1_000);
     let starts = stage.start_times_ms();
     // The 41st request went out at 100 ms and was refused at 200 ms.
@@ -40,7 +40,7 @@ async fn one_refusal_pauses_all_and_they_come_back_a_few_at_a_time() {
 async fn one_burst_of_refusals_halves_the_concurrency_once() {
     let stage =
         Stage::set(in_flight(64), |sent| (ms(100), if sent.nth < 32 { too_many(None) } else { yes() }));
-    let settlements = stage.run(100, TokenDemand::default()).await;
+    let settlements = stage.run(100, Demand::default()).await;
     assert_eq!(answered(&settlements), 100);
     let limits: Vec<u32> = stage.queue.concurrency_history().iter().map(|step| step.limit).collect();
     assert_eq!(limits[..3], [32, 16, 17]);
@@ -53,7 +53,7 @@ async fn a_server_error_with_retry_after_pauses_the_queue_too() {
         0 => (ms(100), no(ErrorClass::Retry, FailureKind::Server, 503, Some(ms(2_000)))),
         _ => (ms(100), yes()),
     });
-    stage.run(2, TokenDemand::default()).await;
+    stage.run(2, Demand::default()).await;
     assert_eq!(stage.start_times_ms()[1], 2_100);
     assert_eq!(stage.queue.concurrency_history().len(), 1, "trouble of the server is no pressure");
 }
@@ -61,7 +61,7 @@ async fn a_server_error_with_retry_after_pauses_the_queue_too() {
 #[tokio::test(start_paused = true)]
 async fn a_server_error_without_it_delays_its_own_trial_only() {
     let stage = Stage::set(in_flight(1), |sent| (ms(100), if sent.nth == 0 { unavailable() } else { yes() }));
-    stage.run(2, TokenDemand::default()).await;
+    stage.run(2, Demand::default()).await;
     let sent = stage.sent();
     assert_eq!((sent[1].case, sent[1].at_ms), (1, 100));
     assert_eq!(sent[2].case, 0);
@@ -72,7 +72,7 @@ async fn a_server_without_capacity_delays_its_own_trial_only() {
     let overloaded = || no(ErrorClass::RetrySlow, FailureKind::Overloaded, 503, None);
     let stage =
         Stage::set(in_flight(1), move |sent| (ms(100), if sent.nth == 0 { overloaded() } else { yes() }));
-    stage.run(2, TokenDemand::default()).await;
+    stage.run(2, Demand::default()).await;
     let sent = stage.sent();
     assert_eq!((sent[1].case, sent[1].at_ms), (1, 100));
     assert_eq!(stage.queue.concurrency_history().len(), 1, "trouble of the server is no pressure");
@@ -100,7 +100,7 @@ async fn an_absurd_wait_is_not_slept_but_stops_the_queue() {
     let wait = Duration::from_secs(86_400);
     let mut stage = Stage::set(in_flight(8), move |_| (ms(100), too_many(Some(wait))));
     let begin = Instant::now();
-    let settlements = stage.run(100, TokenDemand::default()).await;
+    let settlements = stage.run(100, Demand::default()).await;
     assert_eq!(returned(&settlements), 100);
     assert!(begin.elapsed() <= ms(101));
     let stops = stage.stops();

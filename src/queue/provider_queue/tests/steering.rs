@@ -14,7 +14,7 @@ fn a_minute(requests: u64) -> QueueSettings {
 #[tokio::test(start_paused = true)]
 async fn a_paused_queue_starts_nothing_until_it_goes_on() {
     let stage = Stage::set(in_flight(2), |_| (ms(100), yes()));
-    let handles: Vec<_> = (0..10).map(|case| stage.hand_over(0, case, TokenDemand::default())).collect();
+    let handles: Vec<_> = (0..10).map(|case| stage.hand_over(0, case, Demand::default())).collect();
     sleep(ms(150)).await;
     stage.queue.pause();
     sleep(ms(60_000)).await;
@@ -29,7 +29,7 @@ async fn a_paused_queue_starts_nothing_until_it_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn a_higher_ceiling_is_climbed_to_and_a_lower_one_holds_at_once() {
     let stage = Stage::set(in_flight(2), |_| (ms(1_000), yes()));
-    let handles: Vec<_> = (0..200).map(|case| stage.hand_over(0, case, TokenDemand::default())).collect();
+    let handles: Vec<_> = (0..200).map(|case| stage.hand_over(0, case, Demand::default())).collect();
     let limits = |max| LiveLimits { max_in_flight: Some(max), ..LiveLimits::default() };
     sleep(ms(1_500)).await;
     stage.queue.steer(QueueControl { paused: false, limits: limits(16) });
@@ -47,7 +47,7 @@ async fn a_higher_ceiling_is_climbed_to_and_a_lower_one_holds_at_once() {
 #[tokio::test(start_paused = true)]
 async fn other_requests_a_minute_hold_from_then_on() {
     let stage = Stage::set(a_minute(60), |_| (ms(1), yes()));
-    let handles: Vec<_> = (0..500).map(|case| stage.hand_over(0, case, TokenDemand::default())).collect();
+    let handles: Vec<_> = (0..500).map(|case| stage.hand_over(0, case, Demand::default())).collect();
     sleep(ms(10_500)).await;
     assert_eq!(stage.sent().len(), 11);
     let limits = LiveLimits {
@@ -68,12 +68,12 @@ async fn shares_add_up_to_the_limit_whenever_they_change() {
     let stages = [0, 1].map(|_| Stage::set(a_minute(600), |_| (ms(1), yes())));
     let [first, second] = &stages;
     let begin = Instant::now();
-    let mut handles: Vec<_> = (0..400).map(|case| first.hand_over(0, case, TokenDemand::default())).collect();
+    let mut handles: Vec<_> = (0..400).map(|case| first.hand_over(0, case, Demand::default())).collect();
     first.queue.line.share(1, false);
     sleep(ms(5_000)).await;
     // The second joins, is seen a quarter of a second later, and is gone after twenty seconds.
     second.queue.line.share(2, true);
-    handles.extend((0..400).map(|case| second.hand_over(0, case, TokenDemand::default())));
+    handles.extend((0..400).map(|case| second.hand_over(0, case, Demand::default())));
     sleep(ms(250)).await;
     assert_eq!(second.sent().len(), 0);
     first.queue.line.share(2, false);

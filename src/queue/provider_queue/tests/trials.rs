@@ -1,12 +1,12 @@
 //! How single trials end.
 
 use super::*;
-use crate::domain::{CasePos, Repeat, ReplyLatency, RunRow, TargetPos};
+use crate::domain::ReplyLatency;
 
 #[tokio::test(start_paused = true)]
 async fn without_retries_each_case_is_asked_once() {
     let stage = Stage::set(retries(0, in_flight(8)), |_| (ms(50), too_many(None)));
-    let settlements = stage.run(100, TokenDemand::default()).await;
+    let settlements = stage.run(100, Demand::default()).await;
     assert_eq!(stage.sent().len(), 100);
     for settlement in settlements {
         let settled = ended(settlement);
@@ -42,7 +42,7 @@ async fn there_is_one_retry_layer() {
 async fn a_repeated_trial_ends_once_with_its_attempts_beneath() {
     let stage =
         Stage::set(settings(), |sent| (ms(50), if sent.nth_of_case == 0 { too_many(None) } else { yes() }));
-    let settlements = stage.run(4, TokenDemand::default()).await;
+    let settlements = stage.run(4, Demand::default()).await;
     for settlement in settlements {
         let settled = ended(settlement);
         assert_eq!(settled.outcome, Outcome::Answered);
@@ -50,8 +50,8 @@ async fn a_repeated_trial_ends_once_with_its_attempts_beneath() {
         assert_eq!((first.number, first.status, first.request_id.as_deref()), (1, Some(429), Some("req-1")));
         assert_eq!((second.number, &second.end), (2, &AttemptEnd::Answered));
     }
-    let key = TrialKey { run: RunRow(1), target: TargetPos(0), case: CasePos(0), repeat: Repeat(1) };
-    let settled = ended(stage.queue.settle(key, 3, &request(0, 0), TokenDemand::default()).await);
+    let again = Call { first_attempt: 3, ..call(0, 0, Demand::default()) };
+    let settled = ended(stage.queue.settle(&again, Hooks::NONE).await);
     assert_eq!(settled.attempts[0].number, 3);
 }
 
@@ -62,7 +62,7 @@ async fn latency_is_the_answered_attempts_own() {
         1 => (ms(200), too_many(Some(ms(5_000)))),
         _ => (ms(1_200), yes()),
     });
-    let settled = ended(stage.run(2, TokenDemand::default()).await.remove(1));
+    let settled = ended(stage.run(2, Demand::default()).await.remove(1));
     assert_eq!(settled.latency_ms, Some(1_200.0));
     assert_eq!(settled.attempts.len(), 2);
     assert_eq!(settled.backoff_wait_ms, 5_000.0);
@@ -84,7 +84,7 @@ async fn the_providers_own_latency_wins() {
 async fn every_case_may_fail_once() {
     let stage =
         Stage::set(settings(), |sent| (ms(100), if sent.nth_of_case == 0 { unavailable() } else { yes() }));
-    let settlements = stage.run(1_000, TokenDemand::default()).await;
+    let settlements = stage.run(1_000, Demand::default()).await;
     assert_eq!(answered(&settlements), 1_000);
     assert_eq!(stage.sent().len(), 2_000);
 }
@@ -95,7 +95,7 @@ async fn a_failure_of_this_trial_ends_it_at_once() {
         let bad = no(ErrorClass::ThisTrial, FailureKind::ContextTooLong, 400, None);
         (ms(100), if sent.case == 0 { bad } else { yes() })
     });
-    let settlements = stage.run(10, TokenDemand::default()).await;
+    let settlements = stage.run(10, Demand::default()).await;
     assert_eq!((answered(&settlements), stage.sent().len()), (9, 10));
     assert_eq!(ended(settlements[0].clone()).failure.unwrap().kind, FailureKind::ContextTooLong);
 }

@@ -1,27 +1,27 @@
-//! What became of a trial that was handed to a queue.
+//! What became of a call that was handed to a queue.
 
-use crate::domain::{Attempt, Failure, Outcome, Reply, UnixMillis};
+use super::{Attempt, Failure, Outcome, Reply, UnixMillis};
 
-/// What became of a trial that was handed to a queue.
+/// What became of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settlement {
     /// It ended.
     Ended(Box<Settled>),
-    /// Its queue or its target stopped: it goes back to pending.
+    /// Its queue or its asker stopped, or it may not be repeated: it goes back to pending.
     Returned {
         /// What was sent for it all the same.
         attempts: Vec<Attempt>,
     },
 }
 
-/// A trial that ended.
+/// A call that ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// How it ended: as its reply says, or failed.
+    /// How it ended: as its reply says, failed, or cancelled on its way.
     pub outcome: Outcome,
     /// The last attempt's failure when it failed.
     pub failure: Option<Failure>,
-    /// The answer; `None` when it failed.
+    /// The answer; `None` when there is none.
     pub reply: Option<Reply>,
     /// Every attempt made here, the answered one last. Their costs are left open, but
     /// where an application told its own.

@@ -1,11 +1,11 @@
-//! A neutral request: what is asked, before a dialect puts it into its own words.
+//! A neutral question: what is asked, before a dialect puts it into its own words.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Begun, Case, ModelId, Prompt, PromptCache, Repeat, TargetName};
+use super::{Case, ModelId, Prompt, PromptCache, Repeat, TargetName, shared};
 
 /// What a target sets for all its requests. What is `None` is not sent: new models reject sampling
 /// fields.
@@ -29,23 +29,31 @@ pub struct Parameters {
     pub extra: Map<String, Value>,
 }
 
-/// One question on its way to a provider.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// The target under test: recorded outputs and simulators answer by target.
-    pub target: TargetName,
+/// One question in neutral form.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Question {
     /// The model asked.
     pub model: ModelId,
     /// What is asked.
     pub prompt: Prompt,
     /// The target's settings.
+    #[serde(with = "shared::arc")]
     pub parameters: Arc<Parameters>,
-    /// The case behind it: recorded outputs, simulators and programs answer by case.
+    /// By whom it is asked, and of what.
+    pub asked: Asked,
+    /// The seed of this trial's draws (simulated answers, jitter).
+    pub seed: u64,
+}
+
+/// By whom a question is asked, and of what. It never goes to a model: recorded outputs, simulators and
+/// programs answer by it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The target under test.
+    pub by: TargetName,
+    /// The case behind it.
+    #[serde(with = "shared::arc")]
     pub case: Arc<Case>,
     /// Which repeat it is, counted from 1.
     pub repeat: Repeat,
-    /// The seed of this trial's draws (simulated answers, jitter).
-    pub seed: u64,
-    /// Told when a streamed answer begins.
-    pub begun: Begun,
 }
