@@ -7,7 +7,9 @@
 //! cargo bench --bench load -- limits zero   # those whose names contain one of the words
 //! ```
 //!
-//! Without `oha` (or `OHA=/path/to/oha`) the rows stand without what it reaches.
+//! Without `oha` (or `OHA=/path/to/oha`) the rows stand without what it reaches. `pinned` and `share` give
+//! the server one core and whoever asks another (`taskset`), in turn and several times, so that they can
+//! be compared on a machine that is not quiet; `PROGRAM=/path/to/another/caseload` measures that one.
 
 #![expect(clippy::print_stdout, reason = "the rows are what it is for")]
 
@@ -24,15 +26,36 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_caseload");
+/// The program that is measured.
+fn program() -> String {
+    env::var("PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_caseload").to_owned())
+}
+
+/// A command for `program`, on one core only where one is named.
+fn on_core(core: Option<&str>, program: &str) -> Command {
+    match core {
+        Some(core) => {
+            let mut command = Command::new("taskset");
+            command.args(["-c", core, program]);
+            command
+        }
+        None => Command::new(program),
+    }
+}
+
+/// The core of a pinned server, and that of whoever asks it.
+const CORES: [&str; 2] = ["0", "1"];
 
 fn main() {
     // Cargo hands `--bench` over; the rest are words that choose rows.
     let words: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
-    let rows: [(&str, fn()); 8] = [
+    let rows: [(&str, fn()); 11] = [
         ("startup", startup),
         ("zero", zero_latency),
+        ("pinned", pinned),
+        ("share", share),
+        ("slow-start", slow_start),
         ("latency-64", latency_64),
         ("latency-512", latency_512),
         ("limits", limits),
@@ -95,6 +118,8 @@ fn watch(mut command: Command) -> Taken {
 struct Bench {
     folder: TempDir,
     cases: usize,
+    /// The core for whoever asks.
+    core: Option<&'static str>,
 }
 
 impl Bench {
@@ -124,7 +149,7 @@ impl Bench {
             writeln!(file, "{line}").expect("a line can be written");
         }
         file.flush().expect("the golden set can be written");
-        Self { folder, cases }
+        Self { folder, cases, core: None }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -132,8 +157,13 @@ impl Bench {
     }
 
     fn server(&self, arguments: &[&str]) -> Server {
+        self.server_on(None, arguments)
+    }
+
+    fn server_on(&self, core: Option<&str>, arguments: &[&str]) -> Server {
         let golden = self.path("golden.jsonl");
-        Server::start(&[&["--golden", golden.to_str().expect("paths are UTF-8")], arguments].concat())
+        let golden = golden.to_str().expect("paths are UTF-8");
+        Server::start(core, &[&["--golden", golden], arguments].concat())
     }
 
     /// Runs all cases `repeats` times against `server`, with these further `limits`.
@@ -154,14 +184,23 @@ impl Bench {
             "name = \"load\"\ngolden = \"golden.jsonl\"\nrepeats = {repeats}\n[[target]]\nname = \"t\"\n{target}"
         );
         fs::write(self.path("load.toml"), text).expect("an experiment can be written");
-        for name in ["store.db", "store.db-wal", "store.db-shm"] {
-            let _ = fs::remove_file(self.path(name));
-        }
+        self.forget_store();
+        self.again()
+    }
+
+    /// The last run's experiment once more, into the store as it is.
+    fn again(&self) -> Taken {
         watch(self.caseload(&["run", "load.toml", "--json"]))
     }
 
+    fn forget_store(&self) {
+        for name in ["store.db", "store.db-wal", "store.db-shm"] {
+            let _ = fs::remove_file(self.path(name));
+        }
+    }
+
     fn caseload(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = on_core(self.core, &program());
         command
             .args(arguments)
             .current_dir(self.folder.path())
@@ -178,7 +217,7 @@ impl Bench {
             "messages": [{"role": "user", "content": format!("question number 0: {}", "why was I charged twice? ".repeat(6))}],
         });
         let program = env::var("OHA").unwrap_or_else(|_| "oha".to_owned());
-        let mut command = Command::new(program);
+        let mut command = on_core(self.core, &program);
         command
             .args(["--no-tui", "--output-format", "json", "-m", "POST", "-T", "application/json"])
             .args(["-n", &requests.to_string(), "-c", &connections.to_string(), "-d", &body.to_string()])
@@ -203,8 +242,8 @@ struct Server {
 }
 
 impl Server {
-    fn start(arguments: &[&str]) -> Self {
-        let mut command = Command::new(PROGRAM);
+    fn start(core: Option<&str>, arguments: &[&str]) -> Self {
+        let mut command = on_core(core, &program());
         command.args(["serve-mock", "--listen", "127.0.0.1:0"]).args(arguments);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server can be started");
@@ -255,7 +294,7 @@ fn or_dash(number: Option<f64>, digits: usize) -> String {
 fn startup() {
     let mut times: Vec<Duration> = (0..21)
         .map(|_| {
-            let mut command = Command::new(PROGRAM);
+            let mut command = Command::new(program());
             let begun = Instant::now();
             command.arg("--version").output().expect("the program can be started");
             begun.elapsed()
@@ -269,9 +308,7 @@ fn startup() {
     let mut firsts = vec![];
     for _ in 0..7 {
         server.reset();
-        for name in ["store.db", "store.db-wal", "store.db-shm"] {
-            let _ = fs::remove_file(bench.path(name));
-        }
+        bench.forget_store();
         let text = format!(
             "name = \"load\"\ngolden = \"golden.jsonl\"\n[[target]]\nname = \"t\"\nprovider = \"p\"\nmodel = \"m\"\n\
              [provider.p]\nkind = \"openai\"\nbase_url = \"{}/v1\"\n",
@@ -330,6 +367,61 @@ fn check(taken: &Taken, trials: u64) {
 
 fn zero_latency() {
     beside_the_generator(20_000, 256, &[], None);
+}
+
+/// Server and runner on a core of their own: CPU a trial, start and scorecard included.
+fn pinned() {
+    let bench = Bench { core: Some(CORES[1]), ..Bench::new(20_000, 130) };
+    let server = bench.server_on(Some(CORES[0]), &[]);
+    let mut costs: Vec<f64> = (0..5)
+        .map(|_| {
+            let taken = bench.run(&server, "openai", 1, "max_in_flight = 256");
+            check(&taken, bench.cases as u64);
+            taken.cpu_s * 1e6 / bench.cases as f64
+        })
+        .collect();
+    costs.sort_by(f64::total_cmp);
+    println!(
+        "20,000 trials at 256 in flight, no latency, server and runner on a core each: CPU a trial {:.1} µs \
+         (best of 5; median {:.1})",
+        costs[0], costs[2]
+    );
+}
+
+/// The same beside the load generator, which has the same core in turn.
+fn share() {
+    let bench = Bench { core: Some(CORES[1]), ..Bench::new(100_000, 130) };
+    let server = bench.server_on(Some(CORES[0]), &[]);
+    let mut shares: Vec<f64> = (0..3)
+        .filter_map(|_| {
+            let generator = bench.oha(&server, bench.cases as u64, 256)?;
+            server.reset();
+            check(&bench.run(&server, "openai", 1, "max_in_flight = 256"), bench.cases as u64);
+            Some(generator / server.sending_s())
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    match shares.get(1) {
+        Some(share) => println!("100,000 trials at 256: {share:.2} of the generator's requests a second"),
+        None => println!("no load generator"),
+    }
+}
+
+/// 5,000 trials at 512 in flight, by an account that is not known yet and again by one that the store
+/// knows.
+fn slow_start() {
+    let bench = Bench::new(5_000, 130);
+    let server = bench.server(&["--latency-ms", "200", "--jitter-ms", "100"]);
+    let unknown = bench.run(&server, "openai", 1, "max_in_flight = 512");
+    let sending = server.sending_s();
+    server.reset();
+    let known = bench.again();
+    println!(
+        "5,000 trials at 512, 200 ms: {sending:.2} s sending, {:.2} s in all; by a known account {:.2} s, {:.2} s",
+        unknown.wall.as_secs_f64(),
+        server.sending_s(),
+        known.wall.as_secs_f64()
+    );
 }
 
 fn latency_64() {

@@ -12,7 +12,7 @@ use crate::{
     golden::{self, CaseDefaults},
 };
 pub use crate::{
-    mock::{FaultRates, MockLatency, MockSettings, StreamPace, serve},
+    mock::{FaultRates, MockLatency, MockSettings, StreamPace, listen, serve},
     providers::{SimulatedTarget, simulator::CacheSettings},
 };
 

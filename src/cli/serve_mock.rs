@@ -3,13 +3,15 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::Args;
-use tokio::net::TcpListener;
 
 use super::{error::CliError, exit_status::ExitStatus, output};
 use crate::{
-    app::serve_mock::{
-        CacheSettings, FaultRates, MockLatency, MockSettings, SimulatedTarget, StreamPace, cases, check,
-        key_in, serve, shipped_rates,
+    app::{
+        self,
+        serve_mock::{
+            CacheSettings, FaultRates, MockLatency, MockSettings, SimulatedTarget, StreamPace, cases, check,
+            key_in, serve, shipped_rates,
+        },
     },
     domain::{Case, ModelId},
 };
@@ -196,7 +198,7 @@ async fn listen_and_serve(
     settings: MockSettings,
     cases: Vec<Arc<Case>>,
 ) -> Result<(), CliError> {
-    let bound = TcpListener::bind(listen).await;
+    let bound = app::serve_mock::listen(listen);
     let listener = bound.map_err(|error| CliError::usage(format!("cannot listen on {listen}: {error}")))?;
     let address = listener.local_addr()?;
     output::data(&format!("http://{address}"))?;

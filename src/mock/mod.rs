@@ -29,7 +29,7 @@ mod toy;
 mod visit;
 
 pub use self::{
-    server::{MockServer, serve},
+    server::{MockServer, listen, serve},
     settings::{FaultRates, MockLatency, MockSettings, StreamPace},
     stats::MockStats,
 };

@@ -21,7 +21,7 @@ use axum::{
 };
 use secrecy::ExposeSecret;
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
     sync::oneshot,
     task::JoinHandle,
     time::{Instant, sleep},
@@ -50,9 +50,27 @@ use crate::{
 /// The largest body that is read: Anthropic's own limit.
 const MAX_BODY_BYTES: usize = 32 << 20;
 
+/// How many connections may wait to be taken.
+const WAITING: u32 = 4_096;
+
 /// What a proxy in front of a server may send in place of JSON.
 const PROXY_PAGE: &str = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n\
                           <center><h1>502 Bad Gateway</h1></center>\r\n</body>\r\n</html>\r\n";
+
+/// Listens at `address`, with room for a few thousand connections that nobody has taken yet: who opens
+/// that many at once would else wait a second for each that finds no room, and measure that.
+///
+/// # Errors
+/// If the address is not to be had.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A server that ended a moment ago holds no port back; elsewhere this means something else.
+    if cfg!(unix) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.bind(address)?;
+    socket.listen(WAITING)
+}
 
 /// Serves the mock on `listener` until `shutdown` resolves; requests in flight are then answered.
 ///
@@ -107,7 +125,7 @@ impl MockServer {
     /// # Errors
     /// If no port is to be had.
     pub async fn start(settings: MockSettings, cases: Vec<Arc<Case>>) -> io::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let listener = listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
         let address = listener.local_addr()?;
         let server = Arc::new(Server::new(settings, cases));
         let (stop, stopped) = oneshot::channel();

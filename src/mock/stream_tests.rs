@@ -2,14 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use reqwest::{Client, Response};
+use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{FaultRates, MockLatency, MockServer, MockSettings, StreamPace};
 use crate::{
     domain::Case,
-    providers::simulator::{SimulatedTarget, Tokens, test_cases::case},
+    providers::{
+        simulator::{SimulatedTarget, Tokens, test_cases::case},
+        wire::client_builder,
+    },
 };
 
 const MESSAGES: &str = "/v1/messages";
@@ -25,7 +28,7 @@ async fn ask(server: &MockServer, route: &str, number: usize, stream: bool) -> R
         "model": "m", "max_tokens": 100, "stream": stream, "stream_options": {"include_usage": true},
         "messages": [{"role": "user", "content": format!("question c{number:04}")}],
     });
-    let client = Client::builder().no_proxy().build().unwrap();
+    let client = client_builder().no_proxy().build().unwrap();
     client.post(server.url() + route).json(&body).send().await.unwrap()
 }
 
@@ -83,7 +86,7 @@ async fn faults_strike_in_the_middle_of_a_stream_too() {
 
         let server = start(one(FaultRates { dropped: 1.0, ..none })).await;
         let mut broken = 0;
-        let client = Client::builder().no_proxy().build().unwrap();
+        let client = client_builder().no_proxy().build().unwrap();
         for number in 0..16 {
             let body = json!({
                 "model": "m", "max_tokens": 100, "stream": true,

@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 use super::{FaultRates, MockLatency, MockServer, MockSettings};
 use crate::{
     domain::Case,
-    providers::simulator::{CacheSettings, SimulatedTarget, test_cases::case},
+    providers::{
+        simulator::{CacheSettings, SimulatedTarget, test_cases::case},
+        wire::client_builder,
+    },
 };
 
 const MESSAGES: &str = "/v1/messages";
@@ -23,7 +26,7 @@ async fn start(settings: MockSettings) -> MockServer {
 }
 
 fn client() -> Client {
-    Client::builder().no_proxy().build().unwrap()
+    client_builder().no_proxy().build().unwrap()
 }
 
 fn body(text: &str) -> Value {
@@ -259,7 +262,7 @@ async fn statistics_tell_how_many_were_in_flight() {
 async fn a_client_that_goes_away_is_counted_as_abandoned() {
     let latency = MockLatency { mean_ms: 60_000.0, jitter_ms: 0.0 };
     let server = start(MockSettings { latency, ..MockSettings::default() }).await;
-    let client = Client::builder().no_proxy().timeout(Duration::from_millis(100)).build().unwrap();
+    let client = client_builder().no_proxy().timeout(Duration::from_millis(100)).build().unwrap();
     assert!(ask(&client, &server, MESSAGES, &question(1)).await.unwrap_err().is_timeout());
     for _ in 0..100 {
         if server.stats().abandoned == 1 {

@@ -12,10 +12,12 @@ mod settings;
 pub mod sse;
 mod stream;
 pub mod streamed;
+mod tls;
 #[cfg(test)]
 pub(super) mod test_server;
 pub mod transport;
 
+pub(crate) use self::tls::client_builder;
 pub use self::{
     secrets::Secrets,
     settings::{HttpError, HttpSettings},

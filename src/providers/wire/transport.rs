@@ -18,7 +18,7 @@ use reqwest::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{HttpError, HttpSettings, Secrets, settings::without_password};
+use super::{HttpError, HttpSettings, Secrets, client_builder, settings::without_password};
 use crate::domain::{ErrorClass, Failure, FailureKind, HttpMethod, Wire};
 
 /// What is sent as `user-agent`.
@@ -96,7 +96,7 @@ impl Transport {
             }
             headers.insert(header_name(name)?, parsed);
         }
-        let mut client = Client::builder()
+        let mut client = client_builder()
             .connect_timeout(settings.connect_timeout)
             .read_timeout(settings.idle_timeout)
             .pool_max_idle_per_host(settings.max_idle_connections)
