@@ -1,9 +1,8 @@
 //! The flipped cases of a comparison asked again, on both sides.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use jiff::{Timestamp, tz::TimeZone};
@@ -13,24 +12,19 @@ use super::{
     AppError, Session,
     compare::find_sides,
     find_run::open_to_write,
-    new_run::{GoldenOrigin, store_run},
-    thaw::frozen,
+    fresh::{Source, again, budgets, create, stored},
 };
 use crate::{
     compare::{
         ConfirmedFlip, Count, Flipped, FreshCase, Options, Side, SideSource, compare, judge_fresh, read_sides,
     },
-    config::{self, Experiment, Frozen, Gates},
-    domain::{Case, CaseId, Cost, RunId, RunRow, RunStatus, TargetPos},
-    stats::SplitMix64,
-    store::{Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, RunDetail, Store, StoreError},
+    config::{self, Experiment, Gates},
+    domain::{CaseId, Cost, RunId, RunRow, RunStatus, TargetPos},
+    store::{Confirmation, ConfirmationSides, ConfirmedCase, CreatedRun, Store},
 };
 
 /// The version of the JSON shape.
 const SCHEMA_VERSION: u32 = 1;
-
-/// What is added to an experiment's name for the runs that confirm its flips.
-const SUFFIX: &str = "-confirm";
 
 /// What fresh answers said of the flips.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -50,13 +44,6 @@ pub struct Flips {
     sources: [Source; 2],
     sides: [Side; 2],
     flips: Vec<Flipped>,
-}
-
-/// One side with what is needed to ask it again.
-#[derive(Debug)]
-struct Source {
-    detail: RunDetail,
-    target: TargetPos,
 }
 
 /// How the flipped cases are asked again.
@@ -201,87 +188,6 @@ impl FreshRuns {
         let (created, experiment) = self.left.remove(0);
         Ok(Some(Session::of_new(created, experiment, open_to_write(&self.store)?)))
     }
-}
-
-/// A side that can be asked again.
-fn stored(side: SideSource) -> Result<Source, AppError> {
-    match side {
-        SideSource::Stored(detail, target) => Ok(Source { detail: *detail, target }),
-        SideSource::Baseline(file) => Err(AppError::hinted(
-            format!("{}: a committed baseline cannot be asked again", file.display()),
-            "name the run it was made from, or another run of the store",
-        )),
-    }
-}
-
-/// What each side may spend: the whole, in proportion to what the flipped cases cost at first; by
-/// halves where that is not known.
-fn budgets(max_cost: Option<Cost>, sides: [&Side; 2], flips: &[Flipped]) -> [Option<Cost>; 2] {
-    let Some(whole) = max_cost else { return [None, None] };
-    let ids: HashSet<&CaseId> = flips.iter().map(|flip| &flip.id).collect();
-    let cost = |side: &Side| -> Option<f64> {
-        side.cases.iter().filter(|case| ids.contains(&case.id)).map(|case| case.cost_usd).sum()
-    };
-    let share = match (cost(sides[0]), cost(sides[1])) {
-        (Some(a), Some(b)) if a + b > 0.0 => a / (a + b),
-        _ => 0.5,
-    };
-    #[expect(clippy::cast_precision_loss, reason = "a budget is split, and its parts add up to it")]
-    #[expect(clippy::cast_possible_truncation, reason = "a share of the whole is no larger than it")]
-    let first = Cost::from_picodollars((whole.picodollars() as f64 * share) as i64).min(whole);
-    [Some(first), Some(whole.saturating_sub(first))]
-}
-
-/// The experiment that asks one side's flipped cases again, with the settings its run froze; `draw`
-/// numbers its draws among those of the same seed.
-fn again(
-    store: &Store,
-    source: &Source,
-    flips: &[Flipped],
-    repeats: u32,
-    max_cost: Option<Cost>,
-    draw: u64,
-) -> Result<Experiment, AppError> {
-    let Frozen { mut settings, prices } = frozen(&source.detail)?;
-    let at = source.target.index();
-    let target = settings.targets.swap_remove(at);
-    if target.outputs.is_some() {
-        return Err(AppError::hinted(
-            format!("target `{}` replays recorded outputs: it has no fresh answers", target.name),
-            "confirm runs of a target that can be asked",
-        ));
-    }
-    settings.providers.retain(|provider| provider.name == target.provider);
-    settings.targets = vec![target];
-    settings.name = format!("{}{SUFFIX}", source.detail.row.experiment);
-    settings.repeats = repeats;
-    settings.max_cost = max_cost;
-    settings.gates = Gates::default();
-    settings.shard = None;
-    settings.seed = SplitMix64::stream(settings.seed, draw).next_u64();
-    let ids: HashSet<&CaseId> = flips.iter().map(|flip| &flip.id).collect();
-    let mut cases: Vec<Arc<Case>> = vec![];
-    store.for_each_whole_case::<StoreError>(source.detail.row.id, |mut case| {
-        if ids.contains(&case.id) {
-            case.repeats = Some(repeats);
-            cases.push(Arc::new(case));
-        }
-        Ok(())
-    })?;
-    let price = prices.into_iter().nth(at).flatten();
-    Ok(Experiment::prepare(settings, vec![price], cases, None)?)
-}
-
-fn create(store: &mut Store, source: &Source, experiment: &Experiment) -> Result<CreatedRun, AppError> {
-    let row = &source.detail.row;
-    let selected: Vec<Arc<Case>> = experiment.cases.iter().map(|planned| Arc::clone(&planned.case)).collect();
-    let origin = GoldenOrigin {
-        fingerprint: row.golden_fingerprint,
-        path: &source.detail.golden_path,
-        name: &row.golden_name,
-        selected: &selected,
-    };
-    store_run(store, experiment, origin)
 }
 
 fn confirmed_case(flip: &ConfirmedFlip) -> ConfirmedCase {

@@ -94,7 +94,7 @@ mod tests {
         let verdicts = || {
             let store = stored.open();
             let detail = find_run(&store, "latest").unwrap();
-            crate::app::show::failures(&store, &detail).unwrap().failures
+            crate::app::failures::failures(&store, &detail).unwrap().failures
         };
         let before = verdicts();
         assert_eq!(grade(&stored.path(), "test-1").unwrap().answers, 32);

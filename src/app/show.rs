@@ -1,4 +1,4 @@
-//! A run looked into: its scorecard, what failed, and one case with all that was answered.
+//! A run looked into: its scorecard, and one case with all that was answered.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use crate::{
     store::{RunDetail, Store, StoreError, StoredTrial},
 };
 
-/// The version of both JSON shapes.
+/// The version of the JSON shape.
 const SCHEMA_VERSION: u32 = 1;
 
 /// A run's scorecard, and how its estimate fared.
@@ -43,63 +43,6 @@ pub fn run(store: &Store, run: RunRow) -> Result<ShownRun, AppError> {
     let detail = store.run_detail(run)?;
     let card = Scorecard::read(store, &detail)?;
     Ok(ShownRun { card, estimated_against_real: held::held(store, &detail.row)? })
-}
-
-/// The trials of a run that were wrong or not measured.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Failures {
-    /// The version of this shape.
-    pub schema_version: u32,
-    /// The run.
-    pub run: RunId,
-    /// One entry a trial, in golden-set order.
-    pub failures: Vec<FailedTrial>,
-}
-
-/// One of them.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct FailedTrial {
-    /// Its target.
-    pub target: TargetName,
-    /// Its case.
-    pub case: CaseId,
-    /// Which repeat, from 1.
-    pub repeat: Repeat,
-    /// The verdict, or the outcome where there is none.
-    pub what: &'static str,
-    /// Why: the graders' reasons, or the provider's words.
-    pub why: String,
-}
-
-/// The trials of a run that were wrong or not measured, with the reason.
-///
-/// # Errors
-/// The store cannot be read.
-pub fn failures(store: &Store, detail: &RunDetail) -> Result<Failures, AppError> {
-    let mut failures = vec![];
-    store.for_each_trial::<StoreError>(detail.row.id, |exported| {
-        let trial = &exported.trial;
-        if trial.verdict != Some(Verdict::Pass) {
-            failures.push(FailedTrial {
-                repeat: trial.record.key.repeat,
-                what: trial.verdict.map_or_else(|| trial.record.outcome.as_str(), Verdict::as_str),
-                why: why(trial, &exported.scores),
-                target: exported.target,
-                case: exported.case,
-            });
-        }
-        Ok(())
-    })?;
-    Ok(Failures { schema_version: SCHEMA_VERSION, run: detail.row.name.clone(), failures })
-}
-
-fn why(trial: &StoredTrial, scores: &[Score]) -> String {
-    if let Some(failure) = &trial.record.failure {
-        return failure.to_string();
-    }
-    let reasons = scores.iter().filter(|score| score.verdict != Verdict::Pass);
-    let reasons: Vec<String> = reasons.map(|score| format!("{}: {}", score.grader, score.reason)).collect();
-    if reasons.is_empty() { trial.record.stop_reason.clone().unwrap_or_default() } else { reasons.join("; ") }
 }
 
 /// One case of a run: every answer, its scores and attempts.
@@ -290,18 +233,6 @@ mod tests {
         let json = serde_json::to_value(run(&store, row).unwrap()).unwrap();
         assert_eq!(json["run"]["id"], "test-1");
         assert_eq!(json["estimated_against_real"]["targets"].as_array().unwrap().len(), 2);
-    }
-
-    #[test]
-    fn failures_tell_what_was_wrong_and_why() {
-        let stored = Stored::new();
-        let store = stored.open();
-        let detail = find_run(&store, "latest").unwrap();
-        let failures = failures(&store, &detail).unwrap();
-        let poor = failures.failures.iter().find(|failed| failed.target.as_str() == "poor").unwrap();
-        assert_eq!(poor.what, "fail");
-        assert!(poor.why.starts_with("exact: "), "{}", poor.why);
-        assert_eq!(serde_json::to_value(&failures).unwrap()["run"], "test-1");
     }
 
     #[test]

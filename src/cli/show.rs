@@ -78,7 +78,7 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
 }
 
 fn show_failures(store: &Store, detail: &RunDetail, json: bool) -> Result<(), CliError> {
-    let failures = app::show::failures(store, detail)?;
+    let failures = app::failures::failures(store, detail)?;
     if json {
         output::json(&failures)?
     } else {

@@ -1,7 +1,10 @@
 //! What failed in a run, and one of its cases, on the screen.
 
 use crate::{
-    app::show::{FailedTrial, Failures, ShownAttempt, ShownCase, ShownTrial},
+    app::{
+        failures::{FailedTrial, Failures},
+        show::{ShownAttempt, ShownCase, ShownTrial},
+    },
     domain::{
         AnswerSource, Retrieved,
         text::{beginning, visible},
