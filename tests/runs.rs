@@ -335,6 +335,8 @@ fn a_second_interrupt_stops_at_once_and_leaves_the_store_sound() {
     assert_eq!(project.sql::<String>("PRAGMA integrity_check"), "ok");
     // What was in flight may have been paid: it is recorded as cancelled, and asked again.
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE outcome = 'cancelled'"), 4);
+    let may_be_billed = "SELECT count(*) FROM attempt WHERE kind = 'cancelled' AND may_be_billed AND cost_picodollars IS NULL";
+    assert_eq!(project.sql::<i64>(may_be_billed), 4);
     let card = project.caseload(&["show", "--json"]).exits(0).json();
     assert_eq!(card["targets"][0]["not_measured"], json!({"cancelled": 4, "pending": 46}));
 }

@@ -1,8 +1,8 @@
 //! Stored answers graded again; no provider is called.
 
-use std::path::Path;
+use std::{path::Path, thread};
 
-use rayon::prelude::*;
+use tokio::runtime;
 
 use super::{
     AppError,
@@ -12,12 +12,9 @@ use super::{
 use crate::{
     config::Experiment,
     domain::RunRow,
-    runner::{Graded, Ungraded},
-    store::{Store, StoreError, StoreWriter, ToGrade, Write},
+    runner::{self, RunError},
+    store::{Store, StoreError, ToGrade},
 };
-
-/// How many answers are graded at a time.
-const BATCH: usize = 4_096;
 
 /// A run whose answers were graded again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,40 +44,16 @@ pub(super) fn grade_stored(
     experiment: &Experiment,
     which: ToGrade,
 ) -> Result<u64, AppError> {
-    let reader = Store::open_to_read(store.path())?;
     let claim = store.claim_run(run)?;
-    let writer = StoreWriter::start(store, claim, None)?;
-    let mut graded = 0;
-    let mut batch = Vec::with_capacity(BATCH);
-    reader.for_each_to_grade::<StoreError>(run, which, |key, outcome, answer| {
-        if outcome.is_graded(answer) {
-            let case = experiment.cases[key.case.index()].clone();
-            batch.push(Ungraded {
-                key,
-                answer: answer.to_owned(),
-                retrieved: reader.retrieved(key)?,
-                case,
-                retrieval_k: experiment.settings.retrieval_k,
-            });
-            graded += 1;
-        }
-        if batch.len() == BATCH { store_scores(&writer, &mut batch) } else { Ok(()) }
-    })?;
-    store_scores(&writer, &mut batch)?;
-    writer.finish()?;
-    Ok(graded)
-}
-
-/// Grades a batch and hands its scores to the writer.
-fn store_scores(writer: &StoreWriter, batch: &mut Vec<Ungraded>) -> Result<(), StoreError> {
-    let graded: Vec<_> = std::mem::take(batch).into_par_iter().map(Ungraded::grade).collect();
-    for Graded { key, scores, verdict, retrieval } in graded {
-        writer.blocking_send(Write::Scores { key, scores, verdict })?;
-        if let Some(score) = retrieval {
-            writer.blocking_send(Write::Retrieval { key, score })?;
-        }
-    }
-    Ok(())
+    let runtime = runtime::Builder::new_current_thread().build().map_err(StoreError::Thread)?;
+    let grading = runner::grade(store, claim, run, experiment, which);
+    // On a thread of its own, since the caller may be within a runtime.
+    let graded = thread::scope(|scope| scope.spawn(|| runtime.block_on(grading)).join());
+    let panicked = |_| RunError::Task("grading panicked".to_owned());
+    graded.map_err(panicked)?.map_err(|error| match error {
+        RunError::Store(error) => error.into(),
+        error => error.into(),
+    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Grading off the asynchronous threads.
 
+use std::task::{Context, Poll};
+
 use rayon::prelude::*;
 use tokio::sync::mpsc;
 
@@ -55,7 +57,7 @@ pub(super) struct GradingPool {
     sender: mpsc::UnboundedSender<(usize, Vec<Graded>)>,
     receiver: mpsc::UnboundedReceiver<(usize, Vec<Graded>)>,
     batches: usize,
-    /// The length of all answers under way.
+    /// What all answers under way take in memory.
     bytes: usize,
 }
 
@@ -69,10 +71,6 @@ impl GradingPool {
         Self { sender, receiver, batches: 0, bytes: 0 }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.batches == 0
-    }
-
     /// Whether so much waits that nothing new should be asked.
     pub(super) fn is_full(&self) -> bool {
         self.bytes >= MAX_WAITING
@@ -84,7 +82,7 @@ impl GradingPool {
             return;
         }
         self.batches += 1;
-        let bytes = batch.iter().map(|ungraded| ungraded.answer.len()).sum();
+        let bytes = batch.iter().map(|ungraded| size_of::<Ungraded>() + ungraded.answer.len()).sum();
         self.bytes += bytes;
         let sender = self.sender.clone();
         rayon::spawn(move || {
@@ -94,14 +92,16 @@ impl GradingPool {
         });
     }
 
-    /// The next batch that is graded; `None` when none is under way.
-    pub(super) async fn next(&mut self) -> Option<Vec<Graded>> {
+    /// The next batch that is graded; `None`: none is under way.
+    pub(super) fn poll_graded(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<Graded>>> {
         if self.batches == 0 {
-            return None;
+            return Poll::Ready(None);
         }
-        let (bytes, graded) = self.receiver.recv().await?;
-        self.batches -= 1;
-        self.bytes -= bytes;
-        Some(graded)
+        self.receiver.poll_recv(context).map(|graded| {
+            let (bytes, graded) = graded?;
+            self.batches -= 1;
+            self.bytes -= bytes;
+            Some(graded)
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! Which trials are still to do, produced one by one: a million planned trials are a bit each.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use crate::domain::{CasePos, Repeat, TargetPos};
 
@@ -100,8 +100,34 @@ impl TrialPlan {
 
     /// Trials of `targets` that are not done.
     pub fn pending_of(&self, targets: &[TargetPos]) -> u64 {
-        let mut cursor = Cursor::new(targets.to_vec());
-        std::iter::from_fn(|| cursor.next(self)).fold(0, |count, _| count + 1)
+        let is_pending = |target, case, repeat| !self.is_done(target, case, Repeat(repeat));
+        let of_case = |target, case: CasePos| {
+            (1..=self.repeats_of(case)).filter(|&repeat| is_pending(target, case, repeat)).count() as u64
+        };
+        let of_target =
+            |&target| (0..self.cases()).map(|case| of_case(target, CasePos::at(case))).sum::<u64>();
+        targets.iter().map(of_target).sum()
+    }
+
+    /// How many cases there are.
+    pub(super) fn cases(&self) -> usize {
+        self.repeats.len()
+    }
+
+    /// How often a case is asked.
+    pub(super) fn repeats_of(&self, case: CasePos) -> u32 {
+        self.repeats[case.index()]
+    }
+
+    /// The most repeats of any case.
+    pub(super) fn deepest(&self) -> u32 {
+        self.deepest
+    }
+
+    /// The trial as it is to be asked next.
+    pub(super) fn trial(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> PlannedTrial {
+        let made = self.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
+        PlannedTrial { target, case, repeat, first_attempt: made + 1 }
     }
 
     /// Whether a trial is not asked (again).
@@ -117,140 +143,26 @@ impl TrialPlan {
     }
 }
 
-/// A walk over the trials of one queue's targets: first every case once, then every case a second
-/// time, so that an interrupted run is a smaller sound run.
-#[derive(Debug)]
-pub struct Cursor {
-    targets: Vec<TargetPos>,
-    repeat: Repeat,
-    case: CasePos,
-    /// Position within `targets`.
-    at: usize,
-    /// Another order of the cases, each with all its repeats before the next.
-    order: Option<Arc<[CasePos]>>,
-    /// Position within `order`.
-    place: usize,
-}
-
-impl Cursor {
-    /// A walk over the trials of `targets`, from the start.
-    pub fn new(targets: Vec<TargetPos>) -> Self {
-        Self { targets, repeat: Repeat::FIRST, case: CasePos(0), at: 0, order: None, place: 0 }
-    }
-
-    /// A walk that asks the cases in `order`, each with all its repeats before the next.
-    pub fn in_order(targets: Vec<TargetPos>, order: Arc<[CasePos]>) -> Self {
-        Self { order: Some(order), ..Self::new(targets) }
-    }
-
-    /// The next trial of `plan` that is not done.
-    pub fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
-        if let Some(order) = self.order.clone() {
-            return self.next_of(&order, plan);
-        }
-        while self.repeat.0 <= plan.deepest && !self.targets.is_empty() {
-            let (repeat, case, target) = (self.repeat, self.case, self.targets[self.at]);
-            let planned = plan.repeats[case.index()] >= repeat.0;
-            self.step(plan);
-            if planned && !plan.is_done(target, case, repeat) {
-                let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
-                return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
-            }
-        }
-        None
-    }
-
-    fn next_of(&mut self, order: &[CasePos], plan: &TrialPlan) -> Option<PlannedTrial> {
-        while let Some(&case) = order.get(self.place).filter(|_| !self.targets.is_empty()) {
-            let (repeat, target) = (self.repeat, self.targets[self.at]);
-            self.at += 1;
-            if self.at == self.targets.len() {
-                (self.at, self.repeat) = (0, Repeat(self.repeat.0 + 1));
-            }
-            if self.repeat.0 > plan.repeats[case.index()] {
-                (self.repeat, self.place) = (Repeat::FIRST, self.place + 1);
-            }
-            if !plan.is_done(target, case, repeat) {
-                let made = plan.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
-                return Some(PlannedTrial { target, case, repeat, first_attempt: made + 1 });
-            }
-        }
-        None
-    }
-
-    fn step(&mut self, plan: &TrialPlan) {
-        self.at += 1;
-        if self.at == self.targets.len() {
-            self.at = 0;
-            self.case.0 += 1;
-        }
-        if self.case.index() == plan.repeats.len() {
-            self.case = CasePos(0);
-            self.repeat.0 += 1;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn positions(targets: &[u32]) -> Vec<TargetPos> {
-        targets.iter().copied().map(TargetPos).collect()
-    }
-
-    fn walk(plan: &TrialPlan, targets: &[u32]) -> Vec<(u32, u32, u32)> {
-        let mut cursor = Cursor::new(positions(targets));
-        std::iter::from_fn(|| cursor.next(plan))
-            .map(|trial| (trial.target.0, trial.case.0, trial.repeat.0))
-            .collect()
-    }
-
     #[test]
-    fn every_case_is_asked_once_before_any_is_asked_twice() {
-        let plan = TrialPlan::new(2, vec![2, 1]);
-        let expected = [(0, 0, 1), (1, 0, 1), (0, 1, 1), (1, 1, 1), (0, 0, 2), (1, 0, 2)];
-        assert_eq!(walk(&plan, &[0, 1]), expected);
-        assert_eq!((plan.total(), plan.pending()), (6, 6));
-    }
-
-    #[test]
-    fn another_order_asks_each_case_with_all_its_repeats() {
-        let plan = TrialPlan::new(2, vec![2, 1]);
-        let mut cursor = Cursor::in_order(positions(&[0, 1]), Arc::from([CasePos(1), CasePos(0)]));
-        let walked: Vec<_> = std::iter::from_fn(|| cursor.next(&plan))
-            .map(|trial| (trial.target.0, trial.case.0, trial.repeat.0))
-            .collect();
-        assert_eq!(walked, [(0, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1), (0, 0, 2), (1, 0, 2)]);
-    }
-
-    #[test]
-    fn what_is_done_is_not_asked_again() {
+    fn what_is_done_or_left_for_later_is_counted_by_target() {
         let mut plan = TrialPlan::new(2, vec![2, 1]);
         plan.mark_done(TargetPos(0), CasePos(0), Repeat(1));
-        plan.mark_done(TargetPos(1), CasePos(1), Repeat(1));
-        plan.note_attempts(TargetPos(0), CasePos(0), Repeat(2), 3);
-        assert_eq!(walk(&plan, &[0]), [(0, 1, 1), (0, 0, 2)]);
-        assert_eq!(plan.pending(), 4);
-        assert_eq!(plan.pending_of(&positions(&[0])), 2);
-        let mut cursor = Cursor::new(positions(&[0]));
-        cursor.next(&plan);
-        assert_eq!(cursor.next(&plan).map(|trial| trial.first_attempt), Some(4));
+        plan.leave_for_later(TargetPos(1), CasePos(1), Repeat(1));
+        assert_eq!((plan.total(), plan.pending(), plan.left_for_later()), (6, 5, 1));
+        assert_eq!(plan.pending_of(&[TargetPos(0)]), 2);
+        assert_eq!(plan.pending_of(&[TargetPos(1)]), 2);
+        assert_eq!(plan.pending_of(&[TargetPos(0), TargetPos(1)]), 4);
     }
 
     #[test]
-    fn what_is_left_for_later_is_pending_and_not_asked() {
-        let mut plan = TrialPlan::new(1, vec![2, 1]);
-        plan.leave_for_later(TargetPos(0), CasePos(1), Repeat(1));
-        plan.leave_for_later(TargetPos(0), CasePos(1), Repeat(1));
-        plan.mark_done(TargetPos(0), CasePos(0), Repeat(1));
-        assert_eq!(walk(&plan, &[0]), [(0, 0, 2)]);
-        assert_eq!((plan.pending(), plan.left_for_later()), (2, 1));
-    }
-
-    #[test]
-    fn an_empty_plan_has_nothing_to_ask() {
-        assert_eq!(walk(&TrialPlan::new(1, vec![]), &[0]), []);
-        assert_eq!(walk(&TrialPlan::new(1, vec![3]), &[]), []);
+    fn a_trials_next_attempt_counts_on() {
+        let mut plan = TrialPlan::new(1, vec![1]);
+        assert_eq!(plan.trial(TargetPos(0), CasePos(0), Repeat(1)).first_attempt, 1);
+        plan.note_attempts(TargetPos(0), CasePos(0), Repeat(1), 3);
+        assert_eq!(plan.trial(TargetPos(0), CasePos(0), Repeat(1)).first_attempt, 4);
     }
 }

@@ -72,29 +72,17 @@ pub(super) fn reused(key: TrialKey, first_attempt: u32, reused: &Reusable) -> Tr
     }
 }
 
-/// The record of a trial that was cancelled in flight.
-pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
-    TrialRecord {
-        key,
+/// What became of a call whose task was aborted since it did not listen when all was to stop.
+pub(super) fn aborted(first_attempt: u32, started_at: UnixMillis) -> Settled {
+    Settled {
         outcome: Outcome::Cancelled,
         failure: None,
-        answer: String::new(),
-        stop_reason: None,
-        metered: Metered::default(),
-        cost: None,
-        price: None,
-        tariff: Tariff::Standard,
+        reply: None,
+        attempts: vec![Attempt { number: first_attempt, ..given_up(started_at) }],
         latency_ms: None,
         first_token_ms: None,
         queue_wait_ms: 0.0,
         backoff_wait_ms: 0.0,
-        attempts: 1,
-        request_id: None,
-        model_returned: None,
-        system_fingerprint: None,
-        retrieved: None,
-        meta: None,
-        source: AnswerSource::Live,
         started_at,
         finished_at: UnixMillis::now(),
     }
@@ -102,7 +90,7 @@ pub(super) fn cancelled(key: TrialKey, started_at: UnixMillis) -> TrialRecord {
 
 /// The attempt of a trial that did not listen when all was to stop: it may have been billed, and stays
 /// beneath its trial whatever becomes of that.
-pub(super) fn given_up(started_at: UnixMillis) -> Attempt {
+fn given_up(started_at: UnixMillis) -> Attempt {
     let failure = Failure::new(ErrorClass::Retry, FailureKind::Cancelled, "stopped on its way");
     Attempt {
         number: 1,
@@ -173,8 +161,9 @@ mod tests {
         let mut attempts = [given_up];
         Prices::default().put_on(&mut attempts);
         assert_eq!(attempts[0].cost, None);
-        let record = cancelled(key(), UnixMillis(5));
-        assert_eq!((record.outcome, record.cost, record.attempts), (Outcome::Cancelled, None, 1));
+        let (record, attempts) = priced(key(), 3, aborted(3, UnixMillis(5)), &Prices::default());
+        assert_eq!((record.outcome, record.cost, record.attempts), (Outcome::Cancelled, None, 3));
+        assert_eq!((attempts.len(), attempts[0].number), (1, 3));
     }
 
     #[test]
@@ -187,7 +176,7 @@ mod tests {
             metered: Metered::from(usage),
             cost: Some(Cost::from_picodollars(7)),
             latency_ms: Some(12.5),
-            ..cancelled(key(), UnixMillis(5))
+            ..priced(key(), 1, aborted(1, UnixMillis(5)), &Prices::default()).0
         };
         let reusable = Reusable { trial: StoredTrial { record: earlier, verdict: None, answer_kept: true } };
         let record = reused(key(), 4, &reusable);

@@ -98,6 +98,16 @@ impl StoreWriter {
         Ok(Self { sender: Some(sender), thread: Some(thread), failure })
     }
 
+    /// The channel into the thread, for one who hears elsewhere why it is closed. The writer ends only
+    /// once that is dropped, too.
+    ///
+    /// # Errors
+    /// The error at which the writer stopped.
+    pub fn sender(&self) -> Result<mpsc::Sender<Write>, StoreError> {
+        self.check()?;
+        self.sender.clone().ok_or(StoreError::WriterGone)
+    }
+
     /// Sends something to be written; waits while the channel is full.
     ///
     /// # Errors
