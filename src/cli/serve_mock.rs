@@ -6,12 +6,9 @@ use clap::Args;
 
 use super::{error::CliError, exit_status::ExitStatus, output};
 use crate::{
-    app::{
-        self,
-        serve_mock::{
-            CacheSettings, FaultRates, MockLatency, MockSettings, SimulatedTarget, StreamPace, cases, check,
-            key_in, serve, shipped_rates,
-        },
+    app::serve_mock::{
+        CacheSettings, FaultRates, MockLatency, MockSettings, SimulatedTarget, StreamPace, cases, check,
+        key_in, listen as listen_at, serve, shipped_rates,
     },
     domain::{Case, ModelId},
 };
@@ -198,7 +195,7 @@ async fn listen_and_serve(
     settings: MockSettings,
     cases: Vec<Arc<Case>>,
 ) -> Result<(), CliError> {
-    let bound = app::serve_mock::listen(listen);
+    let bound = listen_at(listen);
     let listener = bound.map_err(|error| CliError::usage(format!("cannot listen on {listen}: {error}")))?;
     let address = listener.local_addr()?;
     output::data(&format!("http://{address}"))?;
