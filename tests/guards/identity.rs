@@ -66,7 +66,13 @@ fn every_shape_of_case_and_setting_is_known_as_before() {
         .replace("max_retries = 2", "max_retries = 0");
     project.write("live.toml", &live);
     project.caseload(&["run", "live.toml", "-q", "--set", "reuse=true", "--repeats", "2"]);
-    holds!("identity_shapes", asked(&project));
+    // The breaker opens at the fiftieth failure, between the trials of that case: which of them were asked is chance.
+    let certain = |line: &&str| line.starts_with("claude") || !line.contains(" case-12 ");
+    let asked = asked(&project);
+    holds!(
+        "identity_shapes",
+        asked.lines().filter(certain).map(|line| format!("{line}\n")).collect::<String>()
+    );
 }
 
 #[test]
