@@ -63,12 +63,16 @@ fn line_without_times(line: &str) -> String {
     static DURATION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\d[\d,.]* (ms|s|min|h)\b").unwrap());
     static INSTANT: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"\b(\d\d)?\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?Z?)?").unwrap());
+    static INTERVAL: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\[time\] \((\[time\]|\?) to (\[time\]|\?)\)").unwrap());
     static GAP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(\S) {2,}").unwrap());
     match serde_json::from_str::<Value>(line) {
         Ok(value @ Value::Object(_)) => blanked(value).to_string(),
         _ => {
             let line = INSTANT.replace_all(line, "[when]");
             let line = DURATION.replace_all(&line, "[time]");
+            // Whether an interval of times has ends hangs on them.
+            let line = INTERVAL.replace_all(&line, "[time] (interval)");
             // The width of a column hangs on its times.
             GAP.replace_all(&line, "$1  ").into_owned()
         }
