@@ -175,6 +175,15 @@ impl Side {
             .map_err(|error| shape(format!("`cases.{}`: {}", error.path(), error.inner())))?;
         let head: Head = serde_path_to_error::deserialize(whole)
             .map_err(|error| shape(format!("`{}`: {}", error.path(), error.inner())))?;
+        Self::assemble(head, cases, shape)
+    }
+
+    /// The side that a baseline's head and cases tell; `shape` words what contradicts itself there.
+    fn assemble(
+        head: Head,
+        cases: BTreeMap<String, CaseLine>,
+        shape: impl Fn(String) -> CompareError,
+    ) -> Result<Self, CompareError> {
         let bad_print = |text: &str| shape(format!("`{text}` is not a fingerprint"));
         let mut graders: Vec<SideGrader> = head
             .graders

@@ -10,7 +10,7 @@ use crate::{
     evidence::{is_answer, measured},
     providers::Tokenizer,
     stats::SplitMix64,
-    store::{Detail, ListedRun, Store, StoreError},
+    store::{Detail, ListedRun, RunCase, Store, StoreError, TrialRow},
 };
 
 /// The latest earlier runs of a target that are read.
@@ -179,7 +179,7 @@ fn gather(
 ) -> Result<TargetHistory, StoreError> {
     let mut history = TargetHistory { basis, ..TargetHistory::nothing() };
     let mut places: HashMap<(CaseId, Fingerprint), usize> = HashMap::new();
-    let (mut attempts, mut ended, mut read, mut input) = (0_u64, 0_u64, 0_u64, 0_u64);
+    let mut counts = Counts::default();
     for run in runs {
         if history.runs.len() == RUNS || history.trials.len() >= ENOUGH_TRIALS {
             break;
@@ -201,37 +201,19 @@ fn gather(
             cases.push(case);
             Ok(())
         })?;
-        let before = ended;
+        let before = counts.ended;
         store.for_each_trial_row(run.id, position, Detail::Full, |trial| {
-            if !is_answer(trial) {
-                return;
-            }
-            ended += 1;
-            attempts += u64::from(trial.attempts.max(1));
-            let case = &cases[trial.case.index()];
-            let place = *places.entry((case.id.clone(), case.fingerprint)).or_insert_with(|| {
-                history.cases.push(PastCase {
-                    id: Some(case.id.clone()),
-                    fingerprint: Some(case.fingerprint),
-                    cluster: case.cluster.clone(),
-                    segment: case.segment.clone(),
-                    ..PastCase::default()
+            if is_answer(trial) {
+                let case = &cases[trial.case.index()];
+                let place = *places.entry((case.id.clone(), case.fingerprint)).or_insert_with(|| {
+                    history.cases.push(past_case(case));
+                    history.cases.len() - 1
                 });
-                history.cases.len() - 1
-            });
-            let past = &mut history.cases[place];
-            if let Some(usage) = trial.usage {
-                past.outputs.push(usage.output as f64);
-                past.inputs.push(usage.input_total() as f64);
-                read += usage.cache_read;
-                input += usage.input_total();
-                if let Some(latency_ms) = trial.latency_ms {
-                    history.trials.push(PastTrial { latency_ms, output: usage.output as f64 });
-                }
+                counts.note(trial);
+                history.note(place, trial);
             }
-            past.scores.extend(measured(trial).map(|passed| f64::from(u8::from(passed))));
         })?;
-        if ended == before {
+        if counts.ended == before {
             continue;
         }
         if history.runs.is_empty() {
@@ -247,13 +229,59 @@ fn gather(
         }
         history.runs.push(run.name.to_string());
     }
-    if ended > 0 {
-        history.attempts_per_trial = attempts as f64 / ended as f64;
+    if counts.ended > 0 {
+        history.attempts_per_trial = counts.attempts as f64 / counts.ended as f64;
     }
-    if input > 0 {
-        history.cache_read_share = read as f64 / input as f64;
+    if counts.input > 0 {
+        history.cache_read_share = counts.cache_read as f64 / counts.input as f64;
     }
     Ok(history)
+}
+
+/// What earlier answers took together.
+#[derive(Default)]
+struct Counts {
+    ended: u64,
+    attempts: u64,
+    cache_read: u64,
+    input: u64,
+}
+
+impl Counts {
+    fn note(&mut self, trial: &TrialRow) {
+        self.ended += 1;
+        self.attempts += u64::from(trial.attempts.max(1));
+        if let Some(usage) = trial.usage {
+            self.cache_read += usage.cache_read;
+            self.input += usage.input_total();
+        }
+    }
+}
+
+impl TargetHistory {
+    /// Takes in an answer to the case at `place`.
+    fn note(&mut self, place: usize, trial: &TrialRow) {
+        let past = &mut self.cases[place];
+        if let Some(usage) = trial.usage {
+            past.outputs.push(usage.output as f64);
+            past.inputs.push(usage.input_total() as f64);
+            if let Some(latency_ms) = trial.latency_ms {
+                self.trials.push(PastTrial { latency_ms, output: usage.output as f64 });
+            }
+        }
+        past.scores.extend(measured(trial).map(|passed| f64::from(u8::from(passed))));
+    }
+}
+
+/// A case of which no answer was noted yet.
+fn past_case(case: &RunCase) -> PastCase {
+    PastCase {
+        id: Some(case.id.clone()),
+        fingerprint: Some(case.fingerprint),
+        cluster: case.cluster.clone(),
+        segment: case.segment.clone(),
+        ..PastCase::default()
+    }
 }
 
 /// Renders prompts of an earlier run as it rendered them, counts them, and sets that against what

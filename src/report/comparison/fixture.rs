@@ -102,6 +102,26 @@ fn info(side: &Side, rate: f64) -> SideInfo {
     }
 }
 
+/// What the gates of [`comparison`] say.
+fn gates() -> Vec<GateResult> {
+    vec![
+        GateResult {
+            name: "no_new_hard_failures",
+            verdict: GateVerdict::Fail,
+            why: "1 new hard failure: c1".to_owned(),
+            would_decide: None,
+            edited: false,
+        },
+        GateResult {
+            name: "non_inferiority_margin",
+            verdict: GateVerdict::CannotTell,
+            why: "-31.0 to +15.0 points against a margin of 2.0".to_owned(),
+            would_decide: Some("about 970 more cases".to_owned()),
+            edited: true,
+        },
+    ]
+}
+
 /// The comparison of [`sides`].
 pub(super) fn comparison() -> Comparison {
     let [baseline, candidate] = sides();
@@ -165,22 +185,7 @@ pub(super) fn comparison() -> Comparison {
         },
         latency_ms: LatencyComparison::default(),
         retrieval: None,
-        gates: vec![
-            GateResult {
-                name: "no_new_hard_failures",
-                verdict: GateVerdict::Fail,
-                why: "1 new hard failure: c1".to_owned(),
-                would_decide: None,
-                edited: false,
-            },
-            GateResult {
-                name: "non_inferiority_margin",
-                verdict: GateVerdict::CannotTell,
-                why: "-31.0 to +15.0 points against a margin of 2.0".to_owned(),
-                would_decide: Some("about 970 more cases".to_owned()),
-                edited: true,
-            },
-        ],
+        gates: gates(),
         gates_edited: vec!["non_inferiority_margin".to_owned()],
         sign_offs: vec![],
         grader_changes: vec![],
