@@ -21,12 +21,13 @@ pub fn estimate_input_tokens(prompt: &Prompt) -> u64 {
 /// About how many tokens `text` has.
 pub fn tokens_of(text: &str) -> u64 {
     // Thousandths of a token, so that the sum is exact and the same on every machine.
-    let ascii = ascii_millitokens(text);
-    let total: u64 = text
-        .chars()
-        .map(|character| if character.is_ascii() { ascii } else { other_millitokens(character) })
-        .sum();
-    total.div_ceil(1_000)
+    let ascii = text.bytes().filter(u8::is_ascii).count() as u64 * ascii_millitokens(text);
+    let other: u64 = if text.is_ascii() {
+        0
+    } else {
+        text.chars().filter(|character| !character.is_ascii()).map(other_millitokens).sum()
+    };
+    (ascii + other).div_ceil(1_000)
 }
 
 /// An ASCII character of this text: the more punctuation, the shorter its tokens.
@@ -34,30 +35,10 @@ fn ascii_millitokens(text: &str) -> u64 {
     let mut all = 0_usize;
     let mut code = 0_usize;
     let mut json = 0_usize;
-    for character in text.chars().filter(char::is_ascii) {
+    for byte in text.bytes().filter(u8::is_ascii) {
         all += 1;
-        match character {
-            '"' | ':' => json += 1,
-            '('
-            | ')'
-            | '{'
-            | '}'
-            | '['
-            | ']'
-            | ';'
-            | '='
-            | '<'
-            | '>'
-            | '_'
-            | '/'
-            | '\\'
-            | '*'
-            | '&'
-            | '|'
-            | '#'
-            | '0'..='9' => code += 1,
-            _ => {}
-        }
+        json += usize::from(matches!(byte, b'"' | b':'));
+        code += usize::from(is_of_code(byte));
     }
     // Prose has a few in a hundred of either; markup and tables have more.
     if json * 100 > all * 12 {
@@ -67,6 +48,29 @@ fn ascii_millitokens(text: &str) -> u64 {
     } else {
         250
     }
+}
+
+fn is_of_code(byte: u8) -> bool {
+    matches!(
+        byte,
+        b'(' | b')'
+            | b'{'
+            | b'}'
+            | b'['
+            | b']'
+            | b';'
+            | b'='
+            | b'<'
+            | b'>'
+            | b'_'
+            | b'/'
+            | b'\\'
+            | b'*'
+            | b'&'
+            | b'|'
+            | b'#'
+            | b'0'..=b'9'
+    )
 }
 
 fn other_millitokens(character: char) -> u64 {
