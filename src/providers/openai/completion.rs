@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, de::IgnoredAny};
 
-use super::{reply::outcome, usage::Counts};
+use super::usage::Counts;
 use crate::domain::{Metered, Outcome, Reply};
 
 #[derive(Debug, Deserialize)]
@@ -56,6 +56,18 @@ pub(super) fn plain_reply(body: &[u8]) -> Option<(Reply, Option<String>)> {
         ..Reply::answered("")
     };
     Some((reply, completion.id))
+}
+
+/// How an answer ended.
+pub(super) fn outcome(refusal: Option<&str>, stop_reason: Option<&str>) -> Outcome {
+    match (refusal, stop_reason) {
+        (_, Some("content_filter")) => Outcome::Filtered,
+        // The finish reason of a refusal is an ordinary `stop`.
+        (Some(_), _) => Outcome::Refused,
+        (None, Some("length" | "model_length")) => Outcome::Truncated,
+        // `stop`, `tool_calls`, `function_call`, and what servers have invented beside.
+        (None, _) => Outcome::Answered,
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,12 @@
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::{completion::plain_reply, errors::meaning, limits::limits, usage};
+use super::{
+    completion::{outcome, plain_reply},
+    errors::meaning,
+    limits::limits,
+    usage,
+};
 use crate::{
     domain::{Metered, Outcome, Reply},
     providers::{
@@ -114,18 +119,6 @@ pub(super) fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
         system_fingerprint: word("system_fingerprint"),
         ..Reply::answered("")
     })
-}
-
-/// How an answer ended.
-pub(super) fn outcome(refusal: Option<&str>, stop_reason: Option<&str>) -> Outcome {
-    match (refusal, stop_reason) {
-        (_, Some("content_filter")) => Outcome::Filtered,
-        // The finish reason of a refusal is an ordinary `stop`.
-        (Some(_), _) => Outcome::Refused,
-        (None, Some("length" | "model_length")) => Outcome::Truncated,
-        // `stop`, `tool_calls`, `function_call`, and what servers have invented beside.
-        (None, _) => Outcome::Answered,
-    }
 }
 
 fn usage(completion: &Value) -> Metered {
