@@ -43,7 +43,7 @@ pub async fn run_and_compare(path: &Path) -> Result<String, AppError> {
     let overrides = Overrides { store: Some(path.to_owned()), ..Overrides::default() };
     let session: Session = run::begin(Ready::from_text(EXPERIMENT, &golden, &overrides)?)?;
     let (_stop, shutdown) = watch::channel(Shutdown::No);
-    let summary = session.work(Box::new(|_| ()), shutdown).await?;
+    let summary = session.work(vec![], shutdown).await?;
 
     let sides = vec!["latest:old".to_owned(), "latest:new".to_owned()];
     let wanted = compare::Wanted { sides, ..compare::Wanted::default() };

@@ -11,6 +11,7 @@ mod compare;
 mod coverage;
 mod error_rates;
 mod estimate;
+mod events;
 mod field_reports;
 mod guards;
 mod library;

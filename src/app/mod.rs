@@ -13,7 +13,7 @@
 //! let store = ready.store.clone();
 //! let session = run::begin(ready)?;
 //! let (_stop, shutdown) = watch::channel(Shutdown::No);
-//! let summary = session.work(Box::new(|event| println!("{event:?}")), shutdown).await?;
+//! let summary = session.work(vec![Box::new(|event| println!("{event:?}"))], shutdown).await?;
 //! println!("{} trials ended, {} are still to do", summary.ended, summary.pending);
 //!
 //! let trend = history::trend(&Store::open_to_read(&store)?, &history::Look::default(), 30)?;
@@ -35,6 +35,8 @@ mod compressed;
 mod early_stop;
 mod error;
 pub mod estimate;
+mod event_file;
+mod event_line;
 pub mod export;
 pub mod failures;
 mod find_experiment;
@@ -64,6 +66,8 @@ mod thaw;
 
 pub use self::{
     error::AppError,
+    event_file::EventFile,
+    event_line::{EventLine, Names},
     ready::Ready,
     session::{Listener, QueueWork, Session},
 };

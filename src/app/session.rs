@@ -110,20 +110,23 @@ impl Session {
         Ok(self.store.give_back(self.claim)?)
     }
 
-    /// Works on the run until it is done or must stop. What happens is told to `listener`, and all of it
-    /// before this ends; `shutdown` says when to start nothing new, and when to stop at once.
+    /// Works on the run until it is done or must stop. What happens is told to all `listeners`, and all of
+    /// it before this ends; `shutdown` says when to start nothing new, and when to stop at once.
     ///
     /// # Errors
     /// An account cannot be reached as the experiment says, or the store fails.
     pub async fn work(
         self,
-        listener: Listener,
+        listeners: Vec<Listener>,
         shutdown: watch::Receiver<Shutdown>,
     ) -> Result<RunSummary, AppError> {
         let (events, receiver) = mpsc::unbounded_channel();
         let (committed, committed_receiver) = mpsc::unbounded_channel::<Vec<TrialKey>>();
         let queues = config::connect(&self.experiment, &events)?;
-        let listening = listen(listener, receiver);
+        let listening = listen(listeners, receiver);
+        let told = events.clone();
+        // Whoever listens, listens: nobody has to.
+        let _ = told.send(self.started());
         let early_stop = early_stop::of(&self.store, self.run, &self.experiment, &self.plan)?;
         for (queue, limit) in queues.iter().zip(known_accounts::limits(&self.store, &self.experiment)?) {
             limit.inspect(|limit| queue.start_at(*limit));
@@ -139,8 +142,7 @@ impl Session {
         let prices = self.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
         // A queue of so many in flight starts no more than that until answers are committed.
         let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
-        let told = CommitListener { committed, room };
-        let writer = StoreWriter::start(self.store, self.claim, Some(told))?;
+        let writer = StoreWriter::start(self.store, self.claim, Some(CommitListener { committed, room }))?;
         let parts = RunParts {
             run: self.run,
             experiment: Arc::new(self.experiment),
@@ -156,10 +158,29 @@ impl Session {
             events,
         };
         let summary = runner::run(parts, shutdown).await;
+        if let Ok(summary) = &summary {
+            let _ = told.send(finished(summary));
+        }
+        drop(told);
         // The run and its queues are gone, and with them the events: the listener ends by itself.
         let _ = listening.await;
         Ok(summary?)
     }
+
+    /// What is told first.
+    fn started(&self) -> RunEvent {
+        RunEvent::RunStarted {
+            experiment: self.experiment.settings.name.clone(),
+            planned: self.plan.total(),
+            to_do: self.plan.pending() - self.plan.left_for_later(),
+        }
+    }
+}
+
+/// What is told last.
+fn finished(summary: &RunSummary) -> RunEvent {
+    let RunSummary { status, ended, failed, pending, wall, .. } = *summary;
+    RunEvent::RunFinished { status, ended, failed, pending, wall }
 }
 
 /// The plan of an experiment of which nothing is done yet.
@@ -168,11 +189,13 @@ pub(super) fn empty_plan(experiment: &Experiment) -> TrialPlan {
     TrialPlan::new(targets, experiment.cases.iter().map(|planned| planned.repeats).collect())
 }
 
-fn listen(mut listener: Listener, mut events: mpsc::UnboundedReceiver<RunEvent>) -> JoinHandle<()> {
+fn listen(mut listeners: Vec<Listener>, mut events: mpsc::UnboundedReceiver<RunEvent>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut batch = Vec::new();
         while events.recv_many(&mut batch, 1024).await > 0 {
-            batch.drain(..).for_each(|event| listener(&event));
+            for event in batch.drain(..) {
+                listeners.iter_mut().for_each(|listener| listener(&event));
+            }
         }
     })
 }
@@ -202,7 +225,7 @@ mod tests {
             counted.fetch_add(u64::from(matches!(event, RunEvent::Ended { .. })), Ordering::Relaxed);
         });
         let (_stop, shutdown) = watch::channel(Shutdown::No);
-        let summary = Runtime::new().unwrap().block_on(session.work(listener, shutdown)).unwrap();
+        let summary = Runtime::new().unwrap().block_on(session.work(vec![listener], shutdown)).unwrap();
         assert_eq!((summary.ended, ended.load(Ordering::Relaxed)), (32, 32));
     }
 
@@ -212,7 +235,7 @@ mod tests {
         let session = run::begin(stored.ready()).unwrap();
         let (stop, shutdown) = watch::channel(Shutdown::No);
         stop.send(Shutdown::Drain).unwrap();
-        let summary = Runtime::new().unwrap().block_on(session.work(Box::new(|_| ()), shutdown)).unwrap();
+        let summary = Runtime::new().unwrap().block_on(session.work(vec![], shutdown)).unwrap();
         assert_eq!(summary.status, RunStatus::Interrupted);
         assert!(summary.pending > 0);
     }

@@ -89,5 +89,5 @@ impl Stored {
 /// Works on a session to its end, and nobody listens.
 pub(super) fn work(session: Session) -> RunSummary {
     let (_stop, shutdown) = watch::channel(Shutdown::No);
-    Runtime::new().unwrap().block_on(session.work(Box::new(|_| ()), shutdown)).unwrap()
+    Runtime::new().unwrap().block_on(session.work(vec![], shutdown)).unwrap()
 }

@@ -42,20 +42,15 @@ pub(super) struct ConfirmArgs {
     max_cost: Option<Cost>,
 
     /// Ask nothing: judge the fresh answers that are stored, such as after `caseload resume`
-    #[arg(long, conflicts_with_all = ["repeats", "max_cost"])]
+    #[arg(long, conflicts_with_all = ["repeats", "max_cost", "events"])]
     judge: bool,
 
     /// Confirm although graders of the same name differ between the sides
     #[arg(long)]
     allow_grader_change: bool,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-
-    /// Show no progress
-    #[arg(short, long)]
-    quiet: bool,
+    #[command(flatten)]
+    screen: Screen,
 
     #[command(flatten)]
     store: StoreArgument,
@@ -65,7 +60,7 @@ pub(super) struct ConfirmArgs {
 pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     let sides = [arguments.baseline.clone(), arguments.candidate.clone()];
     let flips = Flips::find(&arguments.store.store, &sides, arguments.allow_grader_change)?;
-    if flips.count() == 0 && !arguments.json {
+    if flips.count() == 0 && !arguments.screen.json {
         output::data("no case flipped: there is nothing to confirm")?;
         return Ok(ExitStatus::Success);
     }
@@ -96,10 +91,9 @@ pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
 
 /// Asks both sides, one after the other; how that ended, by the side that did worse.
 fn ask(arguments: &ConfirmArgs, mut fresh: FreshRuns) -> Result<RunStatus, CliError> {
-    let screen = Screen { json: arguments.json, quiet: arguments.quiet };
     let mut status = RunStatus::Complete;
     while let Some(next) = fresh.next_session(status)? {
-        let summary = session::ask_to_the_end(next, &screen)?;
+        let summary = session::ask_to_the_end(next, &arguments.screen)?;
         session::tell_stops(&summary);
         if summary.status != RunStatus::Complete {
             status = summary.status;
@@ -109,7 +103,7 @@ fn ask(arguments: &ConfirmArgs, mut fresh: FreshRuns) -> Result<RunStatus, CliEr
 }
 
 fn print(arguments: &ConfirmArgs, confirmed: &Confirmed) -> Result<(), CliError> {
-    if arguments.json {
+    if arguments.screen.json {
         return Ok(output::json(confirmed)?);
     }
     Ok(output::data(&confirmation_text(confirmed.sides.each_ref().map(String::as_str), &confirmed.flips))?)

@@ -73,29 +73,31 @@ impl RunProgress {
 
     fn note(&mut self, event: &RunEvent, now: Instant) {
         match event {
-            RunEvent::Started { provider } => self.with(provider, |queue| queue.in_flight += 1),
-            RunEvent::Returned { provider } => self.with(provider, |queue| queue.in_flight -= 1),
-            RunEvent::Retried { provider, .. } => self.with(provider, |queue| queue.retries += 1),
+            RunEvent::Queued { provider, .. } => self.with(provider, |queue| queue.in_flight += 1),
+            RunEvent::Returned { provider, .. } => self.with(provider, |queue| queue.in_flight -= 1),
+            RunEvent::AttemptFailed { provider, retry_in: Some(_), .. } => {
+                self.with(provider, |queue| queue.retries += 1);
+            }
             RunEvent::Paused { provider, wait } => {
                 self.with(provider, |queue| queue.paused_until = now.checked_add(*wait));
             }
-            RunEvent::Ended { provider, outcome, cost } => {
+            RunEvent::Ended { provider, end, .. } => {
                 self.ended += 1;
-                match cost {
-                    Some(cost) => self.cost += *cost,
+                match end.cost {
+                    Some(cost) => self.cost += cost,
                     None => self.cost_unknown = true,
                 }
                 self.with(provider, |queue| {
                     queue.in_flight -= 1;
                     queue.done += 1;
                     queue.ended += 1;
-                    queue.failed += u64::from(*outcome == Outcome::Failed);
+                    queue.failed += u64::from(end.outcome == Outcome::Failed);
                 });
             }
             RunEvent::Steered { provider, control } => {
                 self.with(provider, |queue| queue.control = Some(*control));
             }
-            RunEvent::Stopped(_) => {}
+            _ => {}
         }
     }
 
@@ -194,7 +196,7 @@ fn locked(state: &Mutex<RunProgress>) -> MutexGuard<'_, RunProgress> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn draw(mut display: Display, state: Arc<Mutex<RunProgress>>, mut finished: oneshot::Receiver<()>) {
+async fn draw(display: Display, state: Arc<Mutex<RunProgress>>, mut finished: oneshot::Receiver<()>) {
     let lines = || locked(&state).lines(Instant::now());
     let mut ticks = time::interval(display.interval());
     ticks.set_missed_tick_behavior(time::MissedTickBehavior::Delay);
@@ -203,11 +205,11 @@ async fn draw(mut display: Display, state: Arc<Mutex<RunProgress>>, mut finished
         tokio::select! {
             ended = &mut finished => {
                 if ended.is_ok() {
-                    display.finish(&lines());
+                    display.draw(&lines(), ProgressBar::finish_with_message);
                 }
                 return;
             }
-            _ = ticks.tick() => display.draw(&lines()),
+            _ = ticks.tick() => display.draw(&lines(), ProgressBar::set_message),
         }
     }
 }
@@ -240,24 +242,11 @@ impl Display {
         }
     }
 
-    fn draw(&mut self, texts: &[String]) {
+    /// Shows the lines; `show` says how a terminal's line takes its text.
+    fn draw(&self, texts: &[String], show: fn(&ProgressBar, String)) {
         match self {
             Self::Terminal { lines, .. } => {
-                for (line, text) in lines.iter().zip(texts) {
-                    line.set_message(text.clone());
-                }
-            }
-            Self::Plain => super::output::note(&texts.join("\n")),
-            Self::Quiet => {}
-        }
-    }
-
-    fn finish(&mut self, texts: &[String]) {
-        match self {
-            Self::Terminal { lines, .. } => {
-                for (line, text) in lines.iter().zip(texts) {
-                    line.finish_with_message(text.clone());
-                }
+                lines.iter().zip(texts).for_each(|(line, text)| show(line, text.clone()));
             }
             Self::Plain => super::output::note(&texts.join("\n")),
             Self::Quiet => {}
@@ -268,7 +257,7 @@ impl Display {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ErrorClass, Failure, FailureKind};
+    use crate::domain::{ErrorClass, Failure, FailureKind, event_samples};
 
     #[test]
     fn the_lines_tell_rate_flight_retries_pause_eta_and_cost() {
@@ -276,17 +265,22 @@ mod tests {
         let mut progress =
             RunProgress::new(vec![QueueWork { provider: provider.clone(), total: 1_000, done: 0 }]);
         let start = progress.started;
-        let failure = Failure::new(ErrorClass::Retry, FailureKind::Server, "x");
+        let call = event_samples::call();
         for _ in 0..100 {
-            progress.note(&RunEvent::Started { provider: provider.clone() }, start);
+            progress.note(&RunEvent::Queued { provider: provider.clone(), call }, start);
         }
         for _ in 0..50 {
-            let cost = Some("0.01".parse().unwrap());
-            let outcome = Outcome::Answered;
-            progress.note(&RunEvent::Ended { provider: provider.clone(), outcome, cost }, start);
+            progress.note(
+                &RunEvent::Ended { provider: provider.clone(), call, end: event_samples::end() },
+                start,
+            );
         }
         let wait = Duration::from_secs(7);
-        progress.note(&RunEvent::Retried { provider: provider.clone(), failure, wait }, start);
+        for retry_in in [Some(wait), None] {
+            let failure = Failure::new(ErrorClass::Retry, FailureKind::Server, "x");
+            let provider = provider.clone();
+            progress.note(&RunEvent::AttemptFailed { provider, call, attempt: 1, failure, retry_in }, start);
+        }
         progress.note(&RunEvent::Paused { provider, wait }, start);
         assert_eq!(
             progress.lines(start + Duration::from_secs(5)),

@@ -23,7 +23,7 @@ pub(super) struct RunArgs {
     pub(super) experiment: ExperimentArgs,
 
     /// Send nothing; print what `caseload estimate` prints
-    #[arg(long)]
+    #[arg(long, conflicts_with = "events")]
     dry_run: bool,
 
     /// Go on with the experiment's latest run (a pilot, say) where that is not done

@@ -2,12 +2,15 @@
 
 use std::path::Path;
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PathBufValueParser, TypedValueParser},
+};
 use tokio::sync::watch;
 
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
 use crate::{
-    app::{AppError, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates, show},
+    app::{AppError, EventFile, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates, show},
     domain::{RunId, RunRow},
     report::{count, gates_text, scorecard_text},
 };
@@ -15,13 +18,17 @@ use crate::{
 /// What a session shows.
 #[derive(Clone, Debug, Args)]
 pub(super) struct Screen {
-    /// Print the scorecard as JSON
+    /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
 
     /// Show no progress
     #[arg(short, long)]
     pub(super) quiet: bool,
+
+    /// Append what happens to this file: a line of JSON an event, as docs/json.md lists them
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(EventFile::open))]
+    pub(super) events: Option<EventFile>,
 }
 
 /// Works on the run until it is done or must stop, and prints its scorecard.
@@ -50,7 +57,11 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
         let progress = Progress::show(session.queues(), screen.quiet || screen.json);
-        let summary = session.work(progress.listener(), interrupts()).await;
+        let mut listeners = vec![progress.listener()];
+        if let Some(file) = &screen.events {
+            listeners.push(file.listener(&session, output::note)?);
+        }
+        let summary = session.work(listeners, interrupts()).await;
         if matches!(summary, Ok(_) | Err(AppError::Run(_))) {
             progress.finish().await;
         }

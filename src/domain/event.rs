@@ -1,10 +1,17 @@
-//! What a run tells while it goes on: the progress display and the log listen.
+//! What a run tells while it goes on: the progress display and `--events` listen.
 
 use std::{fmt, time::Duration};
 
 use jiff::{Timestamp, tz::TimeZone};
+use serde::Serialize;
 
-use super::{Cost, Failure, Outcome, ProviderName, QueueControl, TargetName, UnixMillis};
+use super::{
+    AnswerSource, Cost, Failure, FailureKind, Outcome, ProviderName, Purpose, QueueControl, RunStatus,
+    TargetName, UnixMillis, Usage, Verdict,
+};
+
+#[cfg(test)]
+pub(crate) mod samples;
 
 /// Why a queue, a target or a whole run stopped before its trials were done.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,22 +111,67 @@ fn local_time(at: UnixMillis) -> String {
     }
 }
 
+/// How a trial ended, in figures.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TrialEnd {
+    /// How.
+    pub outcome: Outcome,
+    /// Why it failed, when it did.
+    #[serde(rename = "kind")]
+    pub failure: Option<FailureKind>,
+    /// Where its answer came from.
+    pub source: AnswerSource,
+    /// Attempts made for it, over all sessions.
+    pub attempts: u32,
+    /// Its answer's tokens, if they are known.
+    pub usage: Option<Usage>,
+    /// What it cost, if that is known.
+    #[serde(rename = "cost_usd")]
+    pub cost: Option<Cost>,
+    /// How long its answer took, in milliseconds; `None` where it has none, or an earlier run's.
+    pub latency_ms: Option<f64>,
+}
+
 /// One thing that happened in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunEvent {
-    /// A trial was handed to its queue.
-    Started {
-        /// The queue.
-        provider: ProviderName,
+    /// A session of the run begins.
+    RunStarted {
+        /// The experiment.
+        experiment: String,
+        /// Trials of the whole run.
+        planned: u64,
+        /// Those that this session is to do.
+        to_do: u64,
     },
-    /// An attempt failed and will be repeated.
-    Retried {
+    /// A call was handed to its queue.
+    Queued {
         /// The queue.
         provider: ProviderName,
+        /// Which call.
+        call: Purpose,
+    },
+    /// An attempt goes out.
+    Sent {
+        /// The queue.
+        provider: ProviderName,
+        /// Which call.
+        call: Purpose,
+        /// The attempt's number within its call, from 1.
+        attempt: u32,
+    },
+    /// An attempt brought no answer.
+    AttemptFailed {
+        /// The queue.
+        provider: ProviderName,
+        /// Which call.
+        call: Purpose,
+        /// The attempt's number within its call, from 1.
+        attempt: u32,
         /// What went wrong.
         failure: Failure,
-        /// How long the trial waits.
-        wait: Duration,
+        /// How long the call waits until it is repeated; `None`: it is not.
+        retry_in: Option<Duration>,
     },
     /// A queue pauses as a whole.
     Paused {
@@ -132,10 +184,17 @@ pub enum RunEvent {
     Ended {
         /// The queue.
         provider: ProviderName,
-        /// How it ended.
-        outcome: Outcome,
-        /// What it cost, if that is known.
-        cost: Option<Cost>,
+        /// Which call.
+        call: Purpose,
+        /// How.
+        end: TrialEnd,
+    },
+    /// An answer was graded.
+    Graded {
+        /// Which call brought it.
+        call: Purpose,
+        /// What its graders' scores come to.
+        verdict: Verdict,
     },
     /// The user steers a queue while it runs.
     Steered {
@@ -144,11 +203,26 @@ pub enum RunEvent {
         /// What holds from now on.
         control: QueueControl,
     },
-    /// A trial went back to pending since its queue or target stopped.
+    /// A call went back to pending: its queue or target stopped, or the budget or the user stopped it.
     Returned {
         /// The queue.
         provider: ProviderName,
+        /// Which call.
+        call: Purpose,
     },
     /// Something stopped.
     Stopped(StopReason),
+    /// The session ends.
+    RunFinished {
+        /// Where the run stands now.
+        status: RunStatus,
+        /// Trials that ended in this session.
+        ended: u64,
+        /// Trials that failed, those of earlier sessions included.
+        failed: u64,
+        /// Trials still to do.
+        pending: u64,
+        /// How long the session took.
+        wall: Duration,
+    },
 }

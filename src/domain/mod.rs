@@ -37,6 +37,8 @@ mod trial;
 mod usage;
 pub mod text;
 
+#[cfg(test)]
+pub(crate) use self::event::samples as event_samples;
 pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
@@ -45,7 +47,7 @@ pub use self::{
     content::Content,
     dimension::PerDimension,
     error_class::{ErrorClass, Failure, FailureKind},
-    event::{RunEvent, StopReason},
+    event::{RunEvent, StopReason, TrialEnd},
     fault::{Fault, Faults, nearest},
     grader::GraderSpec,
     ids::{CaseId, Fingerprint, GraderName, ModelId, ProviderName, RunId, TargetName},

@@ -82,7 +82,7 @@ pub struct QueueStatus {
 
 impl ProviderQueue {
     /// A queue before `provider`; `seed` draws the gaps after a pause. What happens is told to
-    /// `events`: retries, pauses and stops. `settings` must have no faults.
+    /// `events`: attempts, their failures, and pauses. `settings` must have no faults.
     pub fn new(
         name: ProviderName,
         provider: Box<dyn Provider>,
@@ -129,6 +129,9 @@ impl ProviderQueue {
                 Order::Again => millis(waited),
             };
 
+            let made = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
+            let number = call.first_attempt.saturating_add(made);
+            self.tell(RunEvent::Sent { provider: self.name.clone(), call: call.purpose, attempt: number });
             let started_at = UnixMillis::now();
             let sent = Instant::now();
             let left = self.settings.trial_timeout().map(|limit| limit.saturating_sub(own_time));
@@ -137,8 +140,6 @@ impl ProviderQueue {
             own_time += took;
             let left = left.map(|left| left.saturating_sub(took));
             let duration_ms = millis(took);
-            let made = u32::try_from(attempts.len()).unwrap_or(u32::MAX);
-            let number = call.first_attempt.saturating_add(made);
             attempts.push(record(number, started_at, duration_ms, backoff_ms, &answer));
 
             let end = match answer {
@@ -146,18 +147,22 @@ impl ProviderQueue {
                     self.answered(place, &reply);
                     Ok((reply, duration_ms))
                 }
-                Err(rejection) => match self.failed(place, call, &rejection, &mut backoff, left) {
-                    Next::Retry(next) => {
-                        if !attempts.last().is_some_and(hooks.may_repeat) {
-                            return Settlement::Returned { attempts };
-                        }
-                        own_time += next.own_wait;
-                        retry = next;
-                        continue;
+                Err(rejection) => {
+                    let mut next = self.failed(place, call, &rejection, &mut backoff, left);
+                    if matches!(next, Next::Retry(_)) && !attempts.last().is_some_and(hooks.may_repeat) {
+                        next = Next::Return;
                     }
-                    Next::Return => return Settlement::Returned { attempts },
-                    Next::GiveUp => Err(rejection.failure),
-                },
+                    self.tell_failure(call, number, &rejection.failure, &next);
+                    match next {
+                        Next::Retry(next) => {
+                            own_time += next.own_wait;
+                            retry = next;
+                            continue;
+                        }
+                        Next::Return => return Settlement::Returned { attempts },
+                        Next::GiveUp => Err(rejection.failure),
+                    }
+                }
             };
             return Settlement::Ended(Box::new(settled(end, attempts, queue_wait_ms)));
         }
@@ -165,9 +170,8 @@ impl ProviderQueue {
 
     /// Stops the queue: nothing new starts, all that wait return at once, what is in flight goes on.
     pub fn stop(&self, reason: StopReason) {
-        if self.halts.stop_queue(reason.clone()) {
+        if self.halts.stop_queue(reason) {
             tracing::info!(provider = %self.name, "the queue stops; why is told at the end of the run");
-            self.tell(RunEvent::Stopped(reason));
         }
     }
 
@@ -331,10 +335,20 @@ impl ProviderQueue {
         if self.halts.check(call.asker).is_err() {
             return Next::Return;
         }
-        let wait = own_wait.max(asked.unwrap_or_default());
-        tracing::info!(provider = %self.name, %failure, ?wait, "an attempt failed and will be repeated");
-        self.tell(RunEvent::Retried { provider: self.name.clone(), failure: failure.clone(), wait });
-        Next::Retry(Retry { wait, own_wait })
+        Next::Retry(Retry { wait: own_wait.max(asked.unwrap_or_default()), own_wait })
+    }
+
+    /// Tells the display and the log that an attempt failed, and what follows.
+    fn tell_failure(&self, call: &Call, attempt: u32, failure: &Failure, next: &Next) {
+        let retry_in = match next {
+            Next::Retry(retry) => Some(retry.wait),
+            Next::GiveUp | Next::Return => None,
+        };
+        if let Some(wait) = retry_in {
+            tracing::info!(provider = %self.name, %failure, ?wait, "an attempt failed and will be repeated");
+        }
+        let (provider, failure) = (self.name.clone(), failure.clone());
+        self.tell(RunEvent::AttemptFailed { provider, call: call.purpose, attempt, failure, retry_in });
     }
 
     fn count_failure(&self, purpose: Purpose, failure: &Failure, lost: bool) {

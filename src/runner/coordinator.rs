@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
-    domain::{Begun, Retrieved, RunEvent, RunRow, StopReason, TrialKey, Verdict},
+    domain::{Begun, Purpose, Retrieved, RunEvent, RunRow, StopReason, TrialKey, Verdict},
     spend::{Ledger, Prices, Refusal},
     store::{StoreError, Write},
 };
@@ -246,7 +246,7 @@ impl<'a> Coordinator<'a> {
             }
         };
         let (provider, call) = (account.name.clone(), account.take_off(made));
-        self.tell(RunEvent::Started { provider });
+        self.tell(RunEvent::Queued { provider, call: call.purpose });
         self.work.lanes[at].start(Flight { call, reservation, begun });
         true
     }
@@ -280,6 +280,7 @@ impl<'a> Coordinator<'a> {
                 let passed = (verdict != Verdict::Unscored).then_some(verdict == Verdict::Pass);
                 stop.ended(key.target, key.case, passed);
             }
+            self.tell(RunEvent::Graded { call: Purpose::Trial(key), verdict });
             self.write(Write::Scores { key, scores, verdict }).await?;
             if let Some(score) = retrieval {
                 self.write(Write::Retrieval { key, score }).await?;

@@ -136,14 +136,13 @@ impl Stage {
         std::iter::from_fn(|| self.events.try_recv().ok()).collect()
     }
 
-    fn stops(&mut self) -> Vec<StopReason> {
-        self.events()
-            .into_iter()
-            .filter_map(|event| match event {
-                RunEvent::Stopped(reason) => Some(reason),
-                _ => None,
-            })
-            .collect()
+    /// What an attempt that failed told: its number, and how long its call then waited.
+    fn failures(&mut self) -> Vec<(u32, Option<Duration>)> {
+        let told = |event| match event {
+            RunEvent::AttemptFailed { attempt, retry_in, .. } => Some((attempt, retry_in)),
+            _ => None,
+        };
+        self.events().into_iter().filter_map(told).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Coordinator;
 use crate::{
-    domain::{Attempt, Call, Outcome, RunEvent, Settlement, TrialKey, TrialRecord},
+    domain::{Attempt, Call, Outcome, Purpose, RunEvent, Settlement, TrialEnd, TrialKey, TrialRecord},
     runner::{
         account::trial_key,
         error::RunError,
@@ -26,7 +26,7 @@ impl Coordinator<'_> {
             Landing::Earlier(reusable) => {
                 account.looked_up(&call, true);
                 let provider = account.name.clone();
-                self.tell(RunEvent::Started { provider });
+                self.tell(RunEvent::Queued { provider, call: call.purpose });
                 let record = record::reused(key, call.first_attempt, &reusable);
                 self.on_ended(at, record, vec![]).await?;
                 self.note_asked(&call, Some(reusable)).await?;
@@ -64,7 +64,7 @@ impl Coordinator<'_> {
                 }
                 self.write_attempts(key, attempts).await?;
                 self.note_halt(at, key.target);
-                self.tell(RunEvent::Returned { provider: self.work.accounts[at].name.clone() });
+                self.tell_returned(at, key);
                 Ok(())
             }
         }
@@ -86,11 +86,7 @@ impl Coordinator<'_> {
             stop.ended(key.target, key.case, None);
         }
         self.uncommitted.insert(key, (at, ungraded));
-        self.tell(RunEvent::Ended {
-            provider: self.work.accounts[at].name.clone(),
-            outcome: record.outcome,
-            cost: record.cost,
-        });
+        self.tell_end(at, &record);
         self.write_attempts(key, attempts).await?;
         self.write(Write::Trial(Box::new(record))).await
     }
@@ -102,9 +98,28 @@ impl Coordinator<'_> {
         record: TrialRecord,
         attempts: Vec<Attempt>,
     ) -> Result<(), RunError> {
-        self.tell(RunEvent::Returned { provider: self.work.accounts[at].name.clone() });
+        self.tell_returned(at, record.key);
         self.write_attempts(record.key, attempts).await?;
         self.write(Write::Trial(Box::new(record))).await
+    }
+
+    fn tell_end(&self, at: usize, record: &TrialRecord) {
+        let end = TrialEnd {
+            outcome: record.outcome,
+            failure: record.failure.as_ref().map(|failure| failure.kind),
+            source: record.source,
+            attempts: record.attempts,
+            usage: record.metered.usage,
+            cost: record.cost,
+            latency_ms: record.latency_ms,
+        };
+        let provider = self.work.accounts[at].name.clone();
+        self.tell(RunEvent::Ended { provider, call: Purpose::Trial(record.key), end });
+    }
+
+    fn tell_returned(&self, at: usize, key: TrialKey) {
+        let provider = self.work.accounts[at].name.clone();
+        self.tell(RunEvent::Returned { provider, call: Purpose::Trial(key) });
     }
 
     async fn write_attempts(&mut self, key: TrialKey, attempts: Vec<Attempt>) -> Result<(), RunError> {

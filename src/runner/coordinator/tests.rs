@@ -363,7 +363,7 @@ async fn an_earlier_answer_costs_nothing_and_starts_nothing() {
     let mut under_way = 0_i32;
     while let Ok(event) = stage.events.try_recv() {
         under_way += match event {
-            RunEvent::Started { .. } => 1,
+            RunEvent::Queued { .. } => 1,
             RunEvent::Ended { .. } | RunEvent::Returned { .. } => -1,
             _ => 0,
         };

@@ -98,16 +98,14 @@ async fn the_servers_wait_is_not_cut_to_our_own_ceiling() {
 #[tokio::test(start_paused = true)]
 async fn an_absurd_wait_is_not_slept_but_stops_the_queue() {
     let wait = Duration::from_secs(86_400);
-    let mut stage = Stage::set(in_flight(8), move |_| (ms(100), too_many(Some(wait))));
+    let stage = Stage::set(in_flight(8), move |_| (ms(100), too_many(Some(wait))));
     let begin = Instant::now();
     let settlements = stage.run(100, Demand::default()).await;
     assert_eq!(returned(&settlements), 100);
     assert!(begin.elapsed() <= ms(101));
-    let stops = stage.stops();
-    let [stop @ StopReason::WaitTooLong { wait: asked, until, .. }] = stops.as_slice() else {
-        panic!("{stops:?}")
-    };
-    assert_eq!(*asked, wait);
+    let stop = stage.queue.stopped().unwrap();
+    let StopReason::WaitTooLong { wait: asked, until, .. } = stop else { panic!("{stop:?}") };
+    assert_eq!(asked, wait);
     assert!(until.0 > UnixMillis::now().0 + 86_000_000);
     assert!(stop.to_string().contains("it could go on at "), "{stop}");
 }

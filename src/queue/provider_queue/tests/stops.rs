@@ -13,8 +13,8 @@ async fn an_exhausted_quota_costs_one_request_a_place_and_loses_no_case() {
     assert_eq!(returned(&settlements), 100);
     assert_eq!(stage.sent().len(), 8);
     assert!(begin.elapsed() < Duration::from_secs(2));
-    assert!(matches!(stage.stops().as_slice(), [StopReason::QueueRefused { .. }]));
     assert!(matches!(stage.queue.status().stopped, Some(StopReason::QueueRefused { .. })));
+    assert_eq!(stage.failures(), [(1, None); 8]);
     assert_eq!(stage.queue.status().in_flight, 0);
 }
 
@@ -28,12 +28,12 @@ async fn a_wrong_key_reaches_the_provider_at_most_once_a_place() {
 
 #[tokio::test(start_paused = true)]
 async fn failures_without_a_success_open_the_breaker() {
-    let mut stage = Stage::set(settings(), |_| (ms(100), unavailable()));
+    let stage = Stage::set(settings(), |_| (ms(100), unavailable()));
     let settlements = stage.run(1_000, Demand::default()).await;
     assert_eq!(returned(&settlements), 1_000);
-    let stops = stage.stops();
-    let [StopReason::Breaker { failures, failure, .. }] = stops.as_slice() else { panic!("{stops:?}") };
-    assert!(*failures >= 50);
+    let stop = stage.queue.stopped();
+    let Some(StopReason::Breaker { failures, failure, .. }) = stop else { panic!("{stop:?}") };
+    assert!(failures >= 50);
     assert_eq!(failure.status, Some(503));
 }
 
@@ -47,7 +47,7 @@ async fn without_retries_the_breaker_opens_after_fifty_lost_cases() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stopped_target_returns_its_trials_and_leaves_the_neighbours() {
-    let mut stage = Stage::set(in_flight(4), |sent| {
+    let stage = Stage::set(in_flight(4), |sent| {
         let unknown = no(ErrorClass::StopTarget, FailureKind::UnknownModel, 404, None);
         (ms(100), if sent.target == 1 { unknown } else { yes() })
     });
@@ -60,12 +60,11 @@ async fn a_stopped_target_returns_its_trials_and_leaves_the_neighbours() {
     assert!(stage.sent().iter().filter(|sent| sent.target == 1).count() <= 4);
     assert_eq!(stage.queue.asker_stopped(AskerPos(1)).unwrap().kind, FailureKind::UnknownModel);
     assert_eq!((stage.queue.asker_stopped(AskerPos(0)), stage.queue.stopped()), (None, None));
-    assert_eq!(stage.stops(), [], "whose targets these are, the queue does not know");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_wakes_all_waiters_and_lets_the_rest_finish() {
-    let mut stage = Stage::set(in_flight(2), |sent| match sent.case {
+    let stage = Stage::set(in_flight(2), |sent| match sent.case {
         0 => (ms(100), unavailable()),
         1 => (ms(100), too_many(Some(ms(60_000)))),
         _ => (ms(1_000), yes()),
@@ -82,14 +81,14 @@ async fn an_interrupt_wakes_all_waiters_and_lets_the_rest_finish() {
     assert!(begin.elapsed() <= ms(1_101));
     assert_eq!(returned(&settlements) + answered(&settlements), 50);
     assert_eq!(answered(&settlements), stage.sent().iter().filter(|sent| sent.case > 1).count());
-    assert_eq!(stage.stops(), [StopReason::Interrupted]);
+    assert_eq!(stage.queue.stopped(), Some(StopReason::Interrupted));
     let late = stage.queue.settle(&call(0, 99, Demand::default()), Hooks::NONE).await;
     assert_eq!(late, Settlement::Returned { attempts: vec![] });
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_at_once_leaves_attempts_that_may_be_billed() {
-    let mut stage = Stage::set(in_flight(2), |_| (ms(60_000), yes()));
+    let stage = Stage::set(in_flight(2), |_| (ms(60_000), yes()));
     let handles: Vec<_> = (0..5).map(|case| stage.hand_over(0, case, Demand::default())).collect();
     sleep(ms(100)).await;
     let begin = Instant::now();
@@ -110,7 +109,7 @@ async fn a_stop_at_once_leaves_attempts_that_may_be_billed() {
         assert_eq!((failure.kind, failure.may_be_billed), (FailureKind::Cancelled, true));
         assert_eq!((attempt.duration_ms, attempt.cost), (100.0, None));
     }
-    assert_eq!(stage.stops(), [StopReason::Interrupted]);
+    assert_eq!(stage.queue.stopped(), Some(StopReason::Interrupted));
     assert_eq!(stage.queue.status().in_flight, 0);
 }
 
