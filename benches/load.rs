@@ -9,7 +9,8 @@
 //!
 //! Without `oha` (or `OHA=/path/to/oha`) the rows stand without what it reaches. `pinned` and `share` give
 //! the server one core and whoever asks another (`taskset`), in turn and several times, so that they can
-//! be compared on a machine that is not quiet; `PROGRAM=/path/to/another/caseload` measures that one.
+//! be compared on a machine that is not quiet; `PROGRAM=/path/to/another/caseload` measures that one, and
+//! `SERVER=` says whose `serve-mock` answers, so that two versions can be asked by the same one.
 
 #![expect(clippy::print_stdout, reason = "the rows are what it is for")]
 
@@ -29,6 +30,11 @@ use tempfile::TempDir;
 /// The program that is measured.
 fn program() -> String {
     env::var("PROGRAM").unwrap_or_else(|_| env!("CARGO_BIN_EXE_caseload").to_owned())
+}
+
+/// The program whose `serve-mock` answers.
+fn server_program() -> String {
+    env::var("SERVER").unwrap_or_else(|_| program())
 }
 
 /// A command for `program`, on one core only where one is named.
@@ -243,7 +249,7 @@ struct Server {
 
 impl Server {
     fn start(core: Option<&str>, arguments: &[&str]) -> Self {
-        let mut command = on_core(core, &program());
+        let mut command = on_core(core, &server_program());
         command.args(["serve-mock", "--listen", "127.0.0.1:0"]).args(arguments);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the server can be started");

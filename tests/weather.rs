@@ -154,6 +154,41 @@ fn twenty_kills_leave_no_double_row_and_repay_at_most_what_was_in_flight() {
     assert_eq!(server.stats().requests, requests, "a finished run is asked nothing");
 }
 
+/// At 200 answers a second, and with room for many more: what was answered and is paid again is what
+/// came in the hundredth of a second before the kill, not a whole commit of rows or all that there is
+/// room for.
+#[test]
+fn a_kill_repays_beside_what_flies_only_what_came_in_the_last_moment() {
+    const KILLS: u64 = 9;
+    let project = Project::new().with_cases(1_000);
+    let latency = MockLatency { mean_ms: 10.0, jitter_ms: 0.0 };
+    let server = Server::start(&project, MockSettings { latency, ..MockSettings::default() });
+    let limits = "limits = { max_in_flight = 64";
+    let slow = experiment("openai", &server, 64)
+        .replace(limits, &format!("{limits}, requests_per_minute = 12000, burst_s = 0.01"));
+    project.write("e.toml", &slow);
+    let mut stored = 0;
+    let mut lost = vec![];
+    for kill in 0..KILLS {
+        let before = server.stats();
+        let arguments: &[&str] =
+            if kill == 0 { &["run", "e.toml", "-q"] } else { &["resume", "latest", "-q"] };
+        let mut child = project.start(arguments);
+        wait_for_requests(&server, before.requests + 50 + kill, &mut child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        settled(&server);
+        let now_stored = project.sql::<i64>("SELECT count(*) FROM trial");
+        let answered = i64::try_from(server.stats().answered - before.answered).unwrap();
+        lost.push(answered - (now_stored - stored));
+        stored = now_stored;
+    }
+    lost.sort_unstable();
+    // Two at that rate; a disk that is slow to commit, or a busy machine, adds a few.
+    let typical = lost[lost.len() / 2];
+    assert!(typical <= 16, "answers that each kill cost: {lost:?}");
+}
+
 fn wait_for_requests(server: &Server, wanted: u64, child: &mut Child) {
     let deadline = Instant::now() + Duration::from_secs(30);
     while server.stats().requests < wanted {

@@ -46,6 +46,7 @@ pub mod gain;
 pub mod gates;
 pub mod grade;
 pub mod history;
+mod known_accounts;
 pub mod mock_servers;
 mod new_run;
 pub mod pilot;

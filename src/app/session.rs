@@ -8,7 +8,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-use super::{AppError, Ready, early_stop, new_run::create_run};
+use super::{AppError, Ready, early_stop, known_accounts, new_run::create_run};
 use crate::{
     config::{self, Experiment},
     domain::{Cost, ProviderName, RunEvent, RunId, RunRow, TargetPos, TrialKey},
@@ -128,6 +128,9 @@ impl Session {
         // Whoever listens, listens: nobody has to.
         let _ = told.send(self.started());
         let early_stop = early_stop::of(&self.store, self.run, &self.experiment, &self.plan)?;
+        for (queue, limit) in queues.iter().zip(known_accounts::limits(&self.store, &self.experiment)?) {
+            limit.inspect(|limit| queue.start_at(*limit));
+        }
         self.store.clear_controls(self.run)?;
         let named = self.experiment.settings.providers.iter().zip(&queues);
         let weak = named.map(|(provider, queue)| (provider.name.clone(), Arc::downgrade(queue)));

@@ -52,7 +52,9 @@ pub(super) fn work_on(session: Session, screen: &Screen) -> Result<(ExitStatus, 
 
 /// Works on the run until it is done or must stop, and prints nothing but its progress.
 pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSummary, CliError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // One thread waits for the network, beside that of the store's writer: work handed from one thread to
+    // another costs more than most of the work itself. Graders that take long have threads of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
         let progress = Progress::show(session.queues(), screen.quiet || screen.json);
         let mut listeners = vec![progress.listener()];

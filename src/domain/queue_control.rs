@@ -57,7 +57,7 @@ pub struct ConcurrencyRecord {
     pub at_ms: u64,
     /// The limit from then on.
     pub limit: u32,
-    /// Why: `start`, `doubled`, `one_more`, `halved` or `set`.
+    /// Why: `start`, `fourfold`, `told`, `one_more`, `halved` or `set`; `doubled` in older records.
     pub why: String,
 }
 

@@ -1,6 +1,7 @@
 //! One account of a run, played: how long its targets take, what they find cached and what holds them
 //! back.
 
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
@@ -94,8 +95,8 @@ impl Account {
         };
         let replays = (BUDGET_OF_EVENTS / jobs.len().max(1)).clamp(5, 40) as u64;
         let seed = experiment.settings.seed;
-        account.plays =
-            (0..replays).map(|replay| run(&limits, &answers, seed.wrapping_add(replay))).collect();
+        let replay = |replay: u64| run(&limits, &answers, seed.wrapping_add(replay));
+        account.plays = (0..replays).into_par_iter().map(replay).collect();
         let guessed = account.targets.iter().any(|&target| {
             history.targets[target.index()].trials.is_empty()
                 && own_latencies(experiment, target, 1.0).is_empty()

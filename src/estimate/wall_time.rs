@@ -1,20 +1,20 @@
 //! Wall time: the queues played in fast motion.
 //!
 //! One account is a line of requests before four token buckets and a limit on what is on the wire,
-//! which starts slow and doubles: the rules of [`queue`](crate::queue), with drawn latencies in the
+//! which starts slow and grows fourfold: the rules of [`queue`](crate::queue), with drawn latencies in the
 //! place of a provider. Of very many requests the beginning is played and the rest follows at the
 //! pace of its second half.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use super::history::PastTrial;
-use crate::{queue::Limits, stats::SplitMix64};
+use crate::{
+    queue::{self, Limits},
+    stats::SplitMix64,
+};
 
 /// Requests that are played one by one.
 pub const PLAYED: usize = 20_000;
-
-/// The first limit of a queue, unless `max_in_flight` is lower.
-const SLOW_START: usize = 32;
 
 /// Latency where nothing is known, in milliseconds: the first token, ...
 const DEFAULT_FIRST_TOKEN_MS: f64 = 700.0;
@@ -218,7 +218,7 @@ impl Queue {
             output_reserved: limits.output_reserved,
             cache_reads_count: limits.cache_reads_count,
             max,
-            limit: SLOW_START.min(max),
+            limit: (queue::SLOW_START as usize).min(max),
             answered: 0,
             now: 0.0,
             flying: BinaryHeap::new(),
@@ -325,7 +325,7 @@ impl Queue {
         self.answered += 1;
         if self.answered >= self.limit {
             self.answered = 0;
-            self.limit = (self.limit * 2).min(self.max);
+            self.limit = (self.limit * queue::GROWTH as usize).min(self.max);
         }
     }
 
@@ -378,10 +378,11 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_starts_slow_and_doubles() {
-        let limits = Limits { max_in_flight: 64, ..Limits::default() };
-        // 32 in the first second, then 64 a second.
-        let played = play(&limits, jobs(32 + 3 * 64), 32 + 3 * 64, &fixed(1_000.0), 1);
+    fn the_wire_starts_slow_and_grows_fourfold() {
+        let limits = Limits { max_in_flight: 200, ..Limits::default() };
+        // 32 in the first second, 128 in the next, then 200 a second.
+        let total = 32 + 128 + 2 * 200;
+        let played = play(&limits, jobs(total), total as u64, &fixed(1_000.0), 1);
         assert!((played.wall_s - 4.0).abs() < 1e-6, "{}", played.wall_s);
     }
 

@@ -57,6 +57,9 @@ pub(super) fn fold_unicode(text: &str) -> String {
 
 /// Lower case, character by character, with the two small sigmas as one.
 pub(super) fn fold_case(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.chars().flat_map(char::to_lowercase).map(|c| if c == 'ς' { 'σ' } else { c }).collect()
 }
 

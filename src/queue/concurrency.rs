@@ -1,15 +1,18 @@
 //! How many requests may be on the wire at once. Pure.
 //!
-//! As TCP does it: doubling at first, one step at a time after the first sign of pressure, and one
-//! halving an episode of it. An episode is over when the attempts that were under way at the halving
+//! Nearly as TCP does it: fourfold at first, or at once to what the first headers say may go; one step at
+//! a time after the first sign of pressure, and one halving an episode of it. An episode is over when the attempts that were under way at the halving
 //! have come back: what they report is the same news again. Failures of other kinds change nothing.
 
 use std::{collections::VecDeque, time::Duration};
 
 use tokio::time::Instant;
 
-/// The first limit, unless `max_in_flight` is lower.
-const START: u32 = 32;
+/// The first limit of an account of which nothing is known, unless `max_in_flight` is lower.
+pub const SLOW_START: u32 = 32;
+
+/// By what the limit grows until the first sign of pressure.
+pub const GROWTH: u32 = 4;
 
 /// Halvings are at least this far apart.
 const COOL_DOWN: Duration = Duration::from_secs(1);
@@ -31,8 +34,10 @@ const FASTER: f64 = 1.05;
 pub enum ConcurrencyChange {
     /// The queue began.
     Start,
-    /// A whole window was answered: doubled.
-    Doubled,
+    /// A whole window was answered, and nothing had been refused yet: four times as many.
+    Fourfold,
+    /// The first headers told that more may go.
+    Told,
     /// A whole window was answered: one more.
     OneMore,
     /// The provider said that it was too much: halved.
@@ -46,7 +51,8 @@ impl ConcurrencyChange {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Start => "start",
-            Self::Doubled => "doubled",
+            Self::Fourfold => "fourfold",
+            Self::Told => "told",
             Self::OneMore => "one_more",
             Self::Halved => "halved",
             Self::Set => "set",
@@ -72,7 +78,9 @@ pub(super) struct Concurrency {
     max: u32,
     limit: u32,
     /// Whether there has been no pressure yet.
-    doubling: bool,
+    is_calm: bool,
+    /// Whether headers have told what may go.
+    is_told: bool,
     halved_at: Option<Instant>,
     window: Window,
     /// The pace of the window that led to the last increase.
@@ -103,14 +111,34 @@ impl Concurrency {
             began: now,
             max,
             limit: 0,
-            doubling: true,
+            is_calm: true,
+            is_told: false,
             halved_at: None,
             window: Window::new(now),
             pace_before: None,
             history: VecDeque::new(),
         };
-        concurrency.set(now, START.min(max), ConcurrencyChange::Start);
+        concurrency.set(now, SLOW_START.min(max), ConcurrencyChange::Start);
         concurrency
+    }
+
+    /// Begins at `limit` instead, at which the account showed no pressure when it was last used.
+    pub(super) fn start_at(&mut self, now: Instant, limit: u32) {
+        self.history.clear();
+        self.set(now, limit.clamp(SLOW_START.min(self.max), self.max), ConcurrencyChange::Start);
+    }
+
+    /// A response's headers said that `remaining` requests may still go. Only the first word counts: the
+    /// bucket then paces what follows.
+    pub(super) fn told(&mut self, now: Instant, remaining: u64) {
+        if std::mem::replace(&mut self.is_told, true) || !self.is_calm {
+            return;
+        }
+        let may_go = u32::try_from(remaining).unwrap_or(u32::MAX).min(self.max);
+        if may_go > self.limit {
+            self.window = Window::new(now);
+            self.set(now, may_go, ConcurrencyChange::Told);
+        }
     }
 
     /// How many may be on the wire at once.
@@ -137,8 +165,9 @@ impl Concurrency {
             return;
         }
         self.pace_before = pace;
-        if self.doubling {
-            self.set(now, self.limit.saturating_mul(2).min(self.max), ConcurrencyChange::Doubled);
+        if self.is_calm {
+            let more = self.limit.saturating_mul(GROWTH).min(self.max);
+            self.set(now, more, ConcurrencyChange::Fourfold);
         } else {
             self.set(now, self.limit + 1, ConcurrencyChange::OneMore);
         }
@@ -147,7 +176,7 @@ impl Concurrency {
     /// An attempt that was sent at `sent_at` was refused for being too much. Whether this is a new
     /// episode, and not the same one told again.
     pub(super) fn refused(&mut self, now: Instant, sent_at: Instant) -> bool {
-        self.doubling = false;
+        self.is_calm = false;
         let known = self.halved_at.is_some_and(|halved| sent_at <= halved || now - halved < COOL_DOWN);
         if known {
             return false;
@@ -224,14 +253,44 @@ mod tests {
     }
 
     #[test]
-    fn it_doubles_from_32_up_to_the_most() {
+    fn it_grows_fourfold_from_32_up_to_the_most() {
         let mut now = Instant::now();
         let mut concurrency = Concurrency::new(now, 300);
         for _ in 0..6 {
             answer_window(&mut concurrency, &mut now, LATENCY);
         }
-        assert_eq!(limits(&concurrency), [32, 64, 128, 256, 300]);
+        assert_eq!(limits(&concurrency), [32, 128, 300]);
         assert_eq!(Concurrency::new(now, 4).limit(), 4);
+    }
+
+    #[test]
+    fn an_account_that_is_known_begins_where_it_was_and_grows_on() {
+        let mut now = Instant::now();
+        let mut concurrency = Concurrency::new(now, 300);
+        concurrency.start_at(now, 128);
+        answer_window(&mut concurrency, &mut now, LATENCY);
+        assert_eq!(limits(&concurrency), [128, 300]);
+        for (was, most, now_at) in [(512, 300, 300), (3, 300, 32), (3, 8, 8)] {
+            let mut concurrency = Concurrency::new(now, most);
+            concurrency.start_at(now, was);
+            assert_eq!(limits(&concurrency), [now_at]);
+        }
+    }
+
+    #[test]
+    fn the_first_headers_tell_what_may_go_at_once_and_later_ones_do_not() {
+        let now = Instant::now();
+        for (told, most, expected) in
+            [(&[200, 900][..], 512, &[32, 200][..]), (&[900], 512, &[32, 512]), (&[10, 900], 512, &[32])]
+        {
+            let mut concurrency = Concurrency::new(now, most);
+            told.iter().for_each(|remaining| concurrency.told(now, *remaining));
+            assert_eq!(limits(&concurrency), expected, "{told:?}");
+        }
+        let mut pressed = Concurrency::new(now, 512);
+        pressed.refused(now, now);
+        pressed.told(now, 900);
+        assert_eq!(limits(&pressed), [32, 16]);
     }
 
     #[test]
@@ -286,13 +345,13 @@ mod tests {
         let mut now = Instant::now();
         let mut concurrency = Concurrency::new(now, 1_024);
         answer_window(&mut concurrency, &mut now, LATENCY);
-        // Twice as many at once take twice as long: the server is full.
+        // Four times as many at once take four times as long: the server is full.
         for _ in 0..5 {
-            answer_window(&mut concurrency, &mut now, 2 * LATENCY);
+            answer_window(&mut concurrency, &mut now, 4 * LATENCY);
         }
-        assert_eq!(limits(&concurrency), [32, 64]);
+        assert_eq!(limits(&concurrency), [32, 128]);
         answer_window(&mut concurrency, &mut now, LATENCY);
-        assert_eq!(concurrency.limit(), 128);
+        assert_eq!(concurrency.limit(), 512);
     }
 
     #[test]

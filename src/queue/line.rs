@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use crate::domain::{Demand, LimitReport, LiveLimits, PauseRecord};
+use crate::domain::{Demand, LimitDimension, LimitReport, LiveLimits, PauseRecord};
 
 use super::{
     LearntLimits, QueueSettings,
@@ -129,9 +129,20 @@ impl Line {
         if report.readings.is_empty() {
             return false;
         }
-        let news = self.room().limiter.learn(report);
+        let mut room = self.room();
+        let news = room.limiter.learn(report);
+        let requests = report.readings.iter().find(|reading| reading.dimension == LimitDimension::Requests);
+        if let Some(remaining) = requests.and_then(|reading| reading.remaining) {
+            room.concurrency.told(Instant::now(), remaining);
+        }
+        drop(room);
         self.changed.notify_one();
         news
+    }
+
+    /// Begins with so many on the wire, which the account is known to take.
+    pub(super) fn start_at(&self, limit: u32) {
+        self.room().concurrency.start_at(Instant::now(), limit);
     }
 
     /// Lets nothing new start, or lets it start again.

@@ -22,7 +22,7 @@ mod shared_account;
 mod steering;
 
 pub use self::{
-    concurrency::{ConcurrencyChange, ConcurrencyStep},
+    concurrency::{ConcurrencyChange, ConcurrencyStep, GROWTH, SLOW_START},
     learning::LearntLimits,
     provider_queue::{Hooks, ProviderQueue, QueueStatus},
     settings::{Limits, QueueSettings, RetryPolicy, TooLarge},

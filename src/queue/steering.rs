@@ -20,6 +20,12 @@ use super::{
 };
 
 impl ProviderQueue {
+    /// Begins with so many on the wire instead of slowly, since the account is known to take them. To be
+    /// called before the first call.
+    pub fn start_at(&self, limit: u32) {
+        self.line.start_at(limit);
+    }
+
     /// Keeps to other ceilings from now on. What the server's headers tell still lowers them.
     pub fn set_limits(&self, limits: &LiveLimits) {
         if let Some(max) = limits.max_in_flight {

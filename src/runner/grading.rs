@@ -1,6 +1,9 @@
-//! Grading off the asynchronous threads.
+//! Grading: at once where that takes no time, else off the asynchronous threads.
 
-use std::task::{Context, Poll};
+use std::{
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
 
 use rayon::prelude::*;
 use tokio::sync::mpsc;
@@ -51,24 +54,44 @@ impl Ungraded {
     }
 }
 
-/// Batches of answers being graded on the processor's threads.
+/// Batches of answers being graded, most of them at once: to hand a batch to the processor's threads and
+/// to be told of it costs more than most graders take.
 #[derive(Debug)]
 pub(super) struct GradingPool {
-    sender: mpsc::UnboundedSender<(usize, Vec<Graded>)>,
-    receiver: mpsc::UnboundedReceiver<(usize, Vec<Graded>)>,
+    /// Graded at once, and not yet taken.
+    at_once: Vec<Graded>,
+    /// What an answer took in the last batch.
+    each: Duration,
+    sender: mpsc::UnboundedSender<Batch>,
+    receiver: mpsc::UnboundedReceiver<Batch>,
     batches: usize,
     /// What all answers under way take in memory.
     bytes: usize,
+}
+
+/// A batch that was graded elsewhere.
+#[derive(Debug)]
+struct Batch {
+    graded: Vec<Graded>,
+    /// What its answers took in memory.
+    bytes: usize,
+    took: Duration,
 }
 
 /// Answers that may wait for their graders, in bytes: what is asked faster than it can be graded would
 /// otherwise pile up in memory.
 const MAX_WAITING: usize = 16 << 20;
 
+/// So long the graders of one batch may keep the thread on which everything else waits, ...
+const AT_ONCE: Duration = Duration::from_millis(2);
+
+/// ... and those of one answer, by what they took last.
+const LIGHT: Duration = Duration::from_micros(200);
+
 impl GradingPool {
     pub(super) fn new() -> Self {
         let (sender, receiver) = mpsc::unbounded_channel();
-        Self { sender, receiver, batches: 0, bytes: 0 }
+        Self { at_once: vec![], each: Duration::ZERO, sender, receiver, batches: 0, bytes: 0 }
     }
 
     /// Whether so much waits that nothing new should be asked.
@@ -76,8 +99,28 @@ impl GradingPool {
         self.bytes >= MAX_WAITING
     }
 
-    /// Hands a batch over.
+    /// Grades a batch at once, or hands over what of it takes too long.
     pub(super) fn grade(&mut self, batch: Vec<Ungraded>) {
+        let (count, began) = (batch.len(), Instant::now());
+        let mut batch = batch.into_iter();
+        while self.each <= LIGHT
+            && began.elapsed() < AT_ONCE
+            && let Some(ungraded) = batch.next()
+        {
+            self.at_once.push(ungraded.grade());
+        }
+        self.note(count - batch.len(), began.elapsed());
+        self.hand_over(batch.collect());
+    }
+
+    /// What so many answers took says where the next ones are graded.
+    fn note(&mut self, answers: usize, took: Duration) {
+        if let Ok(answers @ 1..) = u32::try_from(answers) {
+            self.each = took / answers;
+        }
+    }
+
+    fn hand_over(&mut self, batch: Vec<Ungraded>) {
         if batch.is_empty() {
             return;
         }
@@ -86,22 +129,73 @@ impl GradingPool {
         self.bytes += bytes;
         let sender = self.sender.clone();
         rayon::spawn(move || {
+            let began = Instant::now();
             let graded = batch.into_par_iter().with_min_len(8).map(Ungraded::grade).collect();
             // The run may be over already: then nobody waits for it.
-            let _ = sender.send((bytes, graded));
+            let _ = sender.send(Batch { graded, bytes, took: began.elapsed() });
         });
     }
 
     /// The next batch that is graded; `None`: none is under way.
     pub(super) fn poll_graded(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<Graded>>> {
+        if !self.at_once.is_empty() {
+            return Poll::Ready(Some(std::mem::take(&mut self.at_once)));
+        }
         if self.batches == 0 {
             return Poll::Ready(None);
         }
-        self.receiver.poll_recv(context).map(|graded| {
-            let (bytes, graded) = graded?;
+        self.receiver.poll_recv(context).map(|batch| {
+            let Batch { graded, bytes, took } = batch?;
             self.batches -= 1;
             self.bytes -= bytes;
+            self.note(graded.len(), took);
             Some(graded)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+    use crate::runner::fixtures::{EXPERIMENT_OF_TESTS, key};
+
+    fn answers(cases: std::ops::Range<u32>) -> Vec<Ungraded> {
+        let ungraded = |case: u32| Ungraded {
+            key: key(0, case, 1),
+            answer: if case == 0 { "yes" } else { "no" }.to_owned(),
+            retrieved: None,
+            case: EXPERIMENT_OF_TESTS.cases[case as usize].clone(),
+            retrieval_k: 10,
+        };
+        cases.map(ungraded).collect()
+    }
+
+    fn verdicts(graded: Vec<Graded>) -> Vec<(TrialKey, Verdict)> {
+        graded.into_iter().map(|graded| (graded.key, graded.verdict)).collect()
+    }
+
+    /// What is graded next; `None` where nothing is under way.
+    async fn next(pool: &mut GradingPool) -> Option<Vec<(TrialKey, Verdict)>> {
+        poll_fn(|context| pool.poll_graded(context)).await.map(verdicts)
+    }
+
+    #[tokio::test]
+    async fn light_graders_are_asked_at_once_and_those_that_took_long_elsewhere() {
+        let expected = [(key(0, 0, 1), Verdict::Pass), (key(0, 1, 1), Verdict::Fail)];
+        let mut pool = GradingPool::new();
+        pool.grade(answers(0..2));
+        assert_eq!((pool.batches, next(&mut pool).await.unwrap()), (0, expected.to_vec()));
+        assert!(next(&mut pool).await.is_none());
+
+        pool.each = Duration::from_secs(1);
+        pool.grade(answers(0..2));
+        assert_eq!((pool.batches, pool.at_once.len()), (1, 0));
+        assert!(pool.bytes > 0);
+        assert_eq!(next(&mut pool).await.unwrap(), expected);
+        assert_eq!((pool.batches, pool.bytes), (0, 0));
+        assert!(pool.each < Duration::from_secs(1), "measured anew");
+        assert!(next(&mut pool).await.is_none());
     }
 }

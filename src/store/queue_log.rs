@@ -1,13 +1,14 @@
 //! How the queues of a run ran, a record a queue and session.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::Value;
 
 use super::{
     columns::{Columns, json},
     error::{StoreError, failed_to},
     open::Store,
 };
-use crate::domain::{QueueRecord, RunRow};
+use crate::domain::{ProviderName, QueueRecord, RunRow};
 
 /// Writes the records of one session, which gets the run's next number.
 pub(super) fn insert(
@@ -47,6 +48,25 @@ impl Store {
             .and_then(|mut statement| statement.query_map([run], |row| Columns::of(row).json())?.collect())
             .map_err(failed_to("read how the queues ran"))
     }
+
+    /// How the newest queue of that name ran in its last session that ended, and its run's configuration.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn last_of_queue(&self, provider: &ProviderName) -> Result<Option<(QueueRecord, Value)>, StoreError> {
+        self.connection
+            .query_row(
+                "SELECT record, config FROM queue_log JOIN run ON run.id = queue_log.run
+                 WHERE provider = ? ORDER BY queue_log.run DESC, session DESC LIMIT 1",
+                [provider.as_str()],
+                |row| {
+                    let mut columns = Columns::of(row);
+                    Ok((columns.json()?, columns.json()?))
+                },
+            )
+            .optional()
+            .map_err(failed_to("read how a queue ran"))
+    }
 }
 
 #[cfg(test)]
@@ -71,5 +91,8 @@ mod tests {
             insert(&store.connection, run.id, &[record(wait_ms)]).unwrap();
         }
         assert_eq!(store.queue_records(run.id).unwrap(), [record(20)]);
+        let (last, config) = store.last_of_queue(&"acme".into()).unwrap().unwrap();
+        assert_eq!((last, config), (record(20), store.run_detail(run.id).unwrap().config));
+        assert!(store.last_of_queue(&"other".into()).unwrap().is_none());
     }
 }

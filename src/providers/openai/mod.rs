@@ -5,6 +5,7 @@
 //! them send is optional.
 
 mod body;
+mod completion;
 mod errors;
 mod limits;
 mod reply;

@@ -3,7 +3,12 @@
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::{errors::meaning, limits::limits, usage};
+use super::{
+    completion::{outcome, plain_reply},
+    errors::meaning,
+    limits::limits,
+    usage,
+};
 use crate::{
     domain::{Metered, Outcome, Reply},
     providers::{
@@ -17,10 +22,15 @@ use crate::{
     },
 };
 
-/// Reads a complete response.
+/// Reads a complete response: by its typed form where it has that, else as whatever it is.
 pub(super) fn read_reply(response: &HttpResponse) -> Result<Reply, Rejection> {
+    let plain = (200..300).contains(&response.status).then(|| plain_reply(&response.body)).flatten();
+    if let Some((reply, id)) = plain {
+        let request_id = request_id(&response.headers, || id);
+        return with_headers(Ok(reply), request_id, limits(&response.headers));
+    }
     let body = serde_json::from_slice::<Value>(&response.body).ok();
-    let request_id = request_id(&response.headers, body.as_ref());
+    let request_id = request_id(&response.headers, || id(body.as_ref()?));
     let read = if (200..300).contains(&response.status) {
         match &body {
             Some(body) => match error_within(body) {
@@ -36,11 +46,13 @@ pub(super) fn read_reply(response: &HttpResponse) -> Result<Reply, Rejection> {
 }
 
 /// The id of a request: the server's, a gateway's, else that of the answer.
-pub(super) fn request_id(headers: &HeaderMap, body: Option<&Value>) -> Option<String> {
-    ["x-request-id", "apim-request-id"]
-        .iter()
-        .find_map(|name| header(headers, name))
-        .or_else(|| Some(body?.get("id")?.as_str()?.to_owned()))
+pub(super) fn request_id(headers: &HeaderMap, of_answer: impl FnOnce() -> Option<String>) -> Option<String> {
+    ["x-request-id", "apim-request-id"].iter().find_map(|name| header(headers, name)).or_else(of_answer)
+}
+
+/// The id that an answer gives itself.
+pub(super) fn id(body: &Value) -> Option<String> {
+    Some(body.get("id")?.as_str()?.to_owned())
 }
 
 /// What an error says, be it the whole body or a chunk of a stream.
@@ -92,13 +104,10 @@ pub(super) fn read_completion(completion: &Value) -> Result<Reply, Rejection> {
         .and_then(|message| message.get("refusal"))
         .and_then(Value::as_str)
         .filter(|refusal| !refusal.is_empty());
-    let (outcome, text) = match (refusal, stop_reason) {
-        (_, Some("content_filter")) => (Outcome::Filtered, content_text(message)),
-        // The finish reason of a refusal is an ordinary `stop`.
-        (Some(refusal), _) => (Outcome::Refused, refusal.to_owned()),
-        (None, Some("length" | "model_length")) => (Outcome::Truncated, content_text(message)),
-        // `stop`, `tool_calls`, `function_call`, and what servers have invented beside.
-        (None, _) => (Outcome::Answered, content_text(message)),
+    let outcome = outcome(refusal, stop_reason);
+    let text = match refusal {
+        Some(refusal) if outcome == Outcome::Refused => refusal.to_owned(),
+        _ => content_text(message),
     };
     let word = |name: &str| completion.get(name).and_then(Value::as_str).map(str::to_owned);
     Ok(Reply {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     limits::limits,
-    reply::{content_text, error_answer, error_within, read_completion, request_id},
+    reply::{content_text, error_answer, error_within, id, read_completion, request_id},
     usage::usage,
 };
 use crate::{
@@ -94,7 +94,7 @@ impl Assembler for CompletionStream {
             }
             end => self.read_whole(streamed, end.is_some()),
         };
-        with_headers(read, request_id(&head.headers, Some(&names)), limits(&head.headers))
+        with_headers(read, request_id(&head.headers, || id(&names)), limits(&head.headers))
     }
 }
 

@@ -1,14 +1,136 @@
 //! The token counts of a completion.
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
     domain::{CacheLifetime, Metered, Usage, UsageFlag},
     providers::{
         families::family,
-        wire::counts::{Contradiction, Parts, count, metered},
+        wire::counts::{Contradiction, MAX_COUNT, Parts, count, metered},
     },
 };
+
+/// The counts that a `usage` may tell.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Counts {
+    prompt_tokens: Option<u64>,
+    completion_tokens: Option<u64>,
+    total_tokens: Option<u64>,
+    /// DeepSeek has its own pair of fields, and the common one beside it.
+    prompt_cache_hit_tokens: Option<u64>,
+    prompt_cache_miss_tokens: Option<u64>,
+    prompt_tokens_details: Option<PromptDetails>,
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct PromptDetails {
+    cached_tokens: Option<u64>,
+    cache_write_tokens: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+struct CompletionDetails {
+    reasoning_tokens: Option<u64>,
+}
+
+impl Counts {
+    fn of(usage: &Value) -> Result<Self, Contradiction> {
+        let prompt_tokens = count(usage, "/prompt_tokens")?;
+        let completion_tokens = count(usage, "/completion_tokens")?;
+        if prompt_tokens.is_none() || completion_tokens.is_none() {
+            return Ok(Self::default());
+        }
+        Ok(Self {
+            prompt_tokens,
+            completion_tokens,
+            total_tokens: count(usage, "/total_tokens")?,
+            prompt_cache_hit_tokens: count(usage, "/prompt_cache_hit_tokens")?,
+            prompt_cache_miss_tokens: count(usage, "/prompt_cache_miss_tokens")?,
+            prompt_tokens_details: Some(PromptDetails {
+                cached_tokens: count(usage, "/prompt_tokens_details/cached_tokens")?,
+                cache_write_tokens: count(usage, "/prompt_tokens_details/cache_write_tokens")?,
+            }),
+            completion_tokens_details: Some(CompletionDetails {
+                reasoning_tokens: count(usage, "/completion_tokens_details/reasoning_tokens")?,
+            }),
+        })
+    }
+
+    /// What they come to where nothing is odd about them: then nothing has to be kept raw.
+    pub(super) fn plain(self, model: Option<&str>) -> Option<Metered> {
+        let PromptDetails { cached_tokens, cache_write_tokens } =
+            self.prompt_tokens_details.unwrap_or_default();
+        let CompletionDetails { reasoning_tokens } = self.completion_tokens_details.unwrap_or_default();
+        let counts = [
+            self.prompt_tokens,
+            self.completion_tokens,
+            self.total_tokens,
+            self.prompt_cache_hit_tokens,
+            self.prompt_cache_miss_tokens,
+            cached_tokens,
+            cache_write_tokens,
+            reasoning_tokens,
+        ];
+        if counts.into_iter().flatten().any(|count| count > MAX_COUNT) {
+            return None;
+        }
+        match self.parts(model) {
+            Ok(Some((usage, None))) => Some(usage.into()),
+            _ => None,
+        }
+    }
+
+    fn parts(self, model: Option<&str>) -> Parts {
+        let (Some(prompt), Some(completion)) = (self.prompt_tokens, self.completion_tokens) else {
+            return Ok(None);
+        };
+        let PromptDetails { cached_tokens: cached, cache_write_tokens } =
+            self.prompt_tokens_details.unwrap_or_default();
+        let hit = self.prompt_cache_hit_tokens;
+        if let (Some(hit), Some(miss)) = (hit, self.prompt_cache_miss_tokens)
+            && hit + miss != prompt
+        {
+            return Err(Contradiction);
+        }
+        if let (Some(hit), Some(cached)) = (hit, cached)
+            && hit != cached
+        {
+            return Err(Contradiction);
+        }
+        let cache_read = cached.or(hit).unwrap_or(0);
+        let written = cache_write_tokens.unwrap_or(0);
+        let input_uncached = prompt.checked_sub(cache_read + written).ok_or(Contradiction)?;
+        let reasoning = self.completion_tokens_details.unwrap_or_default().reasoning_tokens;
+        let output = match self.total_tokens {
+            // Some servers leave the total at zero.
+            None | Some(0) => completion,
+            Some(total) if total == prompt + completion => completion,
+            Some(total) if total == prompt + completion + reasoning.unwrap_or(0) => {
+                completion + reasoning.unwrap_or(0)
+            }
+            Some(_) => return Err(Contradiction),
+        };
+        if reasoning.is_some_and(|reasoning| reasoning > output) {
+            return Err(Contradiction);
+        }
+        let lifetime = model.and_then(family).and_then(|family| family.cache_writes);
+        let is_short = lifetime == Some(CacheLifetime::FiveMinutes);
+        let (cache_write_5m, cache_write_30m) = if is_short { (written, 0) } else { (0, written) };
+        let flag = (cache_write_5m > 0).then_some(UsageFlag::LifetimeAssumed);
+        let usage = Usage {
+            input_uncached,
+            cache_read,
+            cache_write_5m,
+            cache_write_30m,
+            cache_write_1h: 0,
+            output,
+            reasoning,
+        };
+        Ok(Some((usage, flag)))
+    }
+}
 
 /// Reads the `usage` of a chat completion by OpenAI or a compatible server.
 ///
@@ -17,60 +139,7 @@ use crate::{
 /// name that the provider returned: OpenRouter reports Claude's cache writes in OpenAI's field, and
 /// they do not live for OpenAI's thirty minutes.
 pub(super) fn usage(usage: &Value, model: Option<&str>) -> Metered {
-    metered(usage, parts(usage, model))
-}
-
-fn parts(usage: &Value, model: Option<&str>) -> Parts {
-    let (Some(prompt), Some(completion)) =
-        (count(usage, "/prompt_tokens")?, count(usage, "/completion_tokens")?)
-    else {
-        return Ok(None);
-    };
-    // DeepSeek has its own pair of fields, and the common one beside it.
-    let hit = count(usage, "/prompt_cache_hit_tokens")?;
-    let miss = count(usage, "/prompt_cache_miss_tokens")?;
-    if let (Some(hit), Some(miss)) = (hit, miss)
-        && hit + miss != prompt
-    {
-        return Err(Contradiction);
-    }
-    let cached = count(usage, "/prompt_tokens_details/cached_tokens")?;
-    if let (Some(hit), Some(cached)) = (hit, cached)
-        && hit != cached
-    {
-        return Err(Contradiction);
-    }
-    let cache_read = cached.or(hit).unwrap_or(0);
-    let written = count(usage, "/prompt_tokens_details/cache_write_tokens")?.unwrap_or(0);
-    let input_uncached = prompt.checked_sub(cache_read + written).ok_or(Contradiction)?;
-
-    let reasoning = count(usage, "/completion_tokens_details/reasoning_tokens")?;
-    let output = match count(usage, "/total_tokens")? {
-        // Some servers leave the total at zero.
-        None | Some(0) => completion,
-        Some(total) if total == prompt + completion => completion,
-        Some(total) if total == prompt + completion + reasoning.unwrap_or(0) => {
-            completion + reasoning.unwrap_or(0)
-        }
-        Some(_) => return Err(Contradiction),
-    };
-    if reasoning.is_some_and(|reasoning| reasoning > output) {
-        return Err(Contradiction);
-    }
-    let lifetime = model.and_then(family).and_then(|family| family.cache_writes);
-    let is_short = lifetime == Some(CacheLifetime::FiveMinutes);
-    let (cache_write_5m, cache_write_30m) = if is_short { (written, 0) } else { (0, written) };
-    let flag = (cache_write_5m > 0).then_some(UsageFlag::LifetimeAssumed);
-    let usage = Usage {
-        input_uncached,
-        cache_read,
-        cache_write_5m,
-        cache_write_30m,
-        cache_write_1h: 0,
-        output,
-        reasoning,
-    };
-    Ok(Some((usage, flag)))
+    metered(usage, Counts::of(usage).and_then(|counts| counts.parts(model)))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::domain::{Metered, Usage, UsageFlag};
 
 /// More tokens than any answer has: beyond it a count is nonsense, and sums stay far from overflow.
-const MAX_COUNT: u64 = 1 << 40;
+pub(in crate::providers) const MAX_COUNT: u64 = 1 << 40;
 
 /// Numbers that contradict each other or are not counts at all.
 pub(in crate::providers) struct Contradiction;
