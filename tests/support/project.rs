@@ -106,7 +106,14 @@ impl Project {
     /// Runs the program to its end.
     #[track_caller]
     pub fn caseload(&self, arguments: &[&str]) -> Finished {
-        let output = self.command(arguments).output().expect("the program can be started");
+        self.caseload_with(&[], arguments)
+    }
+
+    /// The same with these variables set.
+    #[track_caller]
+    pub fn caseload_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Finished {
+        let mut command = self.command(arguments);
+        let output = command.envs(variables.iter().copied()).output().expect("the program can be started");
         Finished {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
