@@ -79,20 +79,10 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
 
 fn show_failures(store: &Store, detail: &RunDetail, json: bool) -> Result<(), CliError> {
     let failures = app::failures::failures(store, detail)?;
-    if json {
-        output::json(&failures)?
-    } else {
-        output::data(&failures_text(&failures))?
-    }
-    Ok(())
+    Ok(output::either(json, &failures, || failures_text(&failures))?)
 }
 
 fn show_case(store: &Store, detail: &RunDetail, id: &CaseId, json: bool) -> Result<(), CliError> {
     let case = app::show::case(store, detail, id)?;
-    if json {
-        output::json(&case)?
-    } else {
-        output::data(&case_text(&case))?
-    }
-    Ok(())
+    Ok(output::either(json, &case, || case_text(&case))?)
 }

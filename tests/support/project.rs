@@ -121,6 +121,16 @@ impl Project {
         }
     }
 
+    /// How the program ends when nobody reads what it prints.
+    #[track_caller]
+    pub fn caseload_into_nobody(&self, arguments: &[&str]) -> i32 {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the program can be started");
+        drop(child.stdout.take());
+        child.wait().expect("it ends").code().unwrap_or(-1)
+    }
+
     /// Starts the program and leaves it running.
     pub fn start(&self, arguments: &[&str]) -> Child {
         let mut command = self.command(arguments);
