@@ -246,9 +246,10 @@ impl ProviderQueue {
         }
     }
 
-    fn answered(&self, place: Place<'_>, reply: &Reply) {
+    fn answered(&self, mut place: Place<'_>, reply: &Reply) {
         self.take_in(&reply.limits);
-        place.answered(reply.metered.usage.map_or(Used::Unknown, Used::Counted));
+        place.note_used(reply.metered.usage.map_or(Used::Unknown, Used::Counted));
+        place.answered();
         self.breaker().succeeded();
     }
 
@@ -256,7 +257,7 @@ impl ProviderQueue {
     /// waiting trial slips into it.
     fn failed(
         &self,
-        place: Place<'_>,
+        mut place: Place<'_>,
         call: &Call,
         rejection: &Rejection,
         backoff: &mut Backoff,
@@ -264,6 +265,7 @@ impl ProviderQueue {
     ) -> Next {
         let failure = &rejection.failure;
         self.take_in(&rejection.limits);
+        place.note_used(used_by(rejection));
         match failure.class {
             ErrorClass::StopQueue => {
                 self.stop(StopReason::QueueRefused { provider: self.name.clone(), failure: failure.clone() });
@@ -276,16 +278,12 @@ impl ProviderQueue {
                 Next::Return
             }
             // It says nothing of the provider: no breaker opens, no retry follows.
-            ErrorClass::Retry if failure.kind == FailureKind::Cancelled => {
-                place.failed(used_by(rejection));
-                Next::GiveUp
-            }
+            ErrorClass::Retry if failure.kind == FailureKind::Cancelled => Next::GiveUp,
             ErrorClass::ThisTrial => {
                 // A case that is too large says nothing about its neighbours.
                 if !matches!(failure.kind, FailureKind::ContextTooLong | FailureKind::TooLarge) {
                     self.count_failure(call.purpose, failure, true);
                 }
-                place.failed(used_by(rejection));
                 Next::GiveUp
             }
             ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, call, rejection, backoff, left),
@@ -322,13 +320,8 @@ impl ProviderQueue {
             self.paused(wait);
         }
         // Refusals of one episode are one piece of news.
-        let news = if slow {
-            place.refused(used_by(rejection))
-        } else {
-            place.failed(used_by(rejection));
-            true
-        };
-        if news {
+        let is_news = !slow || place.refused();
+        if is_news {
             self.count_failure(call.purpose, failure, own_wait.is_none());
         }
         let Some(own_wait) = own_wait else { return Next::GiveUp };
