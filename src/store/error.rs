@@ -120,6 +120,13 @@ pub enum StoreError {
         machine: String,
     },
 
+    /// The claim of this process on its run was taken away, by another one or by hand.
+    #[error(
+        "another process took the run over, or its claim was removed\n  hint: what came is stored; \
+         `caseload resume` goes on once nobody else works on the run"
+    )]
+    ClaimLost,
+
     /// SQLite failed.
     #[error("failed to {doing}")]
     Sql {

@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long it waits between two looks. SQLite's own handler backs off to 100 ms, at which a
 /// process that writes without pause would starve the others.
-const BUSY_POLL: Duration = Duration::from_millis(2);
+pub(super) const BUSY_POLL: Duration = Duration::from_millis(2);
 
 /// One connection to the store.
 ///
@@ -179,8 +179,17 @@ fn wait_when_busy(connection: &Connection) -> Result<(), StoreError> {
 
 /// Waits before look number `looks`; `false` gives up.
 fn wait_once(looks: i32) -> bool {
+    wait_up_to(BUSY_TIMEOUT, looks)
+}
+
+/// The same for one who waits for locks himself.
+pub(super) fn wait_briefly(looks: i32) -> bool {
+    wait_up_to(10 * BUSY_POLL, looks)
+}
+
+fn wait_up_to(timeout: Duration, looks: i32) -> bool {
     let waited = BUSY_POLL.saturating_mul(looks.unsigned_abs());
-    let goes_on = waited < BUSY_TIMEOUT;
+    let goes_on = waited < timeout;
     if goes_on {
         thread::sleep(BUSY_POLL);
     }
