@@ -77,7 +77,14 @@ impl Store {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
         match Self::read_only(path, false) {
-            Err(StoreError::Older { .. }) if Self::open(path).is_ok() => Self::read_only(path, false),
+            Err(older @ StoreError::Older { .. }) => {
+                let failure = Self::open(path).err();
+                // Another process may have brought it up to date meanwhile.
+                Self::read_only(path, false).map_err(|_| match failure {
+                    Some(failure) if !failure.is_of_the_place() => failure,
+                    _ => older,
+                })
+            }
             // In WAL mode readers write, too: an index of the log beside the file. Where that cannot be
             // done nobody else can write either; what a log still holds could not be read, though.
             Err(StoreError::Open { .. }) if !has_log(path) => Self::read_only(path, true),
@@ -121,7 +128,7 @@ impl Store {
     fn prepare(mut connection: Connection, path: &Path) -> Result<Self, StoreError> {
         wait_when_busy(&connection)?;
         migrations::check(&connection, path)?;
-        use_wal(&connection).map_err(|source| StoreError::NotWritable { path: path.to_owned(), source })?;
+        use_wal(&connection).map_err(|source| StoreError::unwritten(path, source))?;
         connection
             .execute_batch(
                 "PRAGMA foreign_keys = ON;
