@@ -9,13 +9,13 @@ use tokio::sync::watch;
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
 use crate::{
     app::{
-        self, AppError, EventFile, RunSummary, Session, Shutdown, Store,
+        self, AppError, EventFile, Listener, RunSummary, Session, Shutdown, Store,
         find_run::{open_to_read, store_flag},
         gates::{self, JudgedTarget},
         show,
     },
-    domain::{RunRow, RunStatus},
-    report::{gates_text, left_text, scorecard_text},
+    domain::{RunEvent, RunRow, RunStatus},
+    report::{count, duration, gates_text, left_text, scorecard_text},
 };
 
 /// What a session shows.
@@ -76,7 +76,7 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
         let progress = Progress::show(session.queues(), screen.quiet || screen.json);
-        let mut listeners = vec![progress.listener()];
+        let mut listeners = vec![progress.listener(), Box::new(tell_lock) as Listener];
         if let Some(file) = &screen.events {
             listeners.push(file.listener(&session, output::note)?);
         }
@@ -89,6 +89,18 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
     // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
     runtime.shutdown_background();
     Ok(summary)
+}
+
+/// Tells that the store is locked, also where no progress is shown.
+fn tell_lock(event: &RunEvent) {
+    if let RunEvent::StoreLocked { answers, patience } = event {
+        output::note(&format!(
+            "the store is locked by another process: {} answers wait to be stored, for at most {}; Ctrl-C \
+             twice gives them up",
+            count(*answers),
+            duration(*patience)
+        ));
+    }
 }
 
 /// Tells why a session ended before all was done.
