@@ -124,17 +124,25 @@ fn what_extra_sends_decides_what_an_answer_may_cost() {
     }
 }
 
+/// `50000.0` beside 10 was taken for nothing: $9.00 of a cent.
 #[test]
 fn a_budget_is_refused_where_nobody_can_say_how_long_an_answer_is() {
-    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
-    let text = budgeted(&stub.url(), "0.01", "max_tokens = 10\nextra = { max_tokens = \"all\" }");
-    let project = Project::new().with_cases(3).with("e.toml", &text);
-    project
-        .caseload(&["run", "e.toml"])
-        .exits(2)
-        .stderr_has("nobody can say how long an answer of target `t` can be")
-        .stderr_has("set `max_tokens`");
-    assert_eq!(stub.count(), 0);
+    for extra in [
+        "max_tokens = \"all\"",
+        "max_completion_tokens = 50000.0",
+        "max_completion_tokens = \"50000\"",
+        "options = { num_predict = -1 }",
+    ] {
+        let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+        let text = budgeted(&stub.url(), "0.01", &format!("max_tokens = 10\nextra = {{ {extra} }}"));
+        let project = Project::new().with_cases(3).with("e.toml", &text);
+        project
+            .caseload(&["run", "e.toml"])
+            .exits(2)
+            .stderr_has("nobody can say how long an answer of target `t` can be")
+            .stderr_has("set `max_tokens`");
+        assert_eq!(stub.count(), 0, "{extra}");
+    }
 }
 
 /// A target without `max_tokens` had a "ceiling" at 1,024 tokens.
