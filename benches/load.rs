@@ -56,7 +56,7 @@ fn main() {
     // Cargo hands `--bench` over; the rest are words that choose rows.
     let words: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
-    let rows: [(&str, fn()); 11] = [
+    let rows: [(&str, fn()); 12] = [
         ("startup", startup),
         ("zero", zero_latency),
         ("pinned", pinned),
@@ -68,6 +68,7 @@ fn main() {
         ("in-flight", in_flight),
         ("large", large_answers),
         ("million", million),
+        ("compare", compare),
     ];
     for (name, row) in rows.into_iter().filter(|(name, _)| wanted(name)) {
         println!("## {name}");
@@ -531,6 +532,21 @@ fn million() {
     println!("rows in the store: {rows}");
     assert_eq!(rows, 1_000_000);
     println!("show {}", told(&watch(bench.caseload(&["show", "latest"]))));
+}
+
+/// Two targets of one run, 100,000 cases and five repeats each, compared five times.
+fn compare() {
+    let bench = Bench { core: Some(CORES[1]), ..Bench::new(100_000, 130) };
+    let target =
+        |name: &str| format!("[[target]]\nname = \"{name}\"\nprovider = \"simulator\"\nmodel = \"m\"\n");
+    let text =
+        format!("name = \"load\"\ngolden = \"golden.jsonl\"\nrepeats = 5\n{}{}", target("a"), target("b"));
+    fs::write(bench.path("load.toml"), text).expect("an experiment can be written");
+    watch(bench.caseload(&["run", "load.toml", "-q"]));
+    let mut taken: Vec<Taken> =
+        (0..5).map(|_| watch(bench.caseload(&["compare", "load-1:a", "load-1:b", "--json"]))).collect();
+    taken.sort_by(|one, other| one.cpu_s.total_cmp(&other.cpu_s));
+    println!("two sides of 100,000 cases × 5 on one core, best of 5: {}", told(&taken[0]));
 }
 
 fn stored(store: &Path) -> i64 {

@@ -6,14 +6,13 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt,
-    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Project, Stub};
+use crate::support::{Answer, Project, Signal, Stub, signal};
 
 /// Reads a question into `$id` and `$n`, its number.
 const READ: &str = r#"cut() { rest=${line#*\"id\":\"}; id=${rest%%\"*}; rest=${line#*\"message\":\"question }; n=${rest%%\"*}; }
@@ -165,7 +164,7 @@ echo "$first"; done"#;
 #[test]
 fn nothing_is_left_behind_when_the_runner_is_killed_or_interrupted() {
     for mode in ["per_trial", "persistent"] {
-        for signals in [&["KILL"][..], &["INT", "INT"]] {
+        for signals in [&[Signal::KILL][..], &[Signal::INT, Signal::INT]] {
             let section = format!("mode = \"{mode}\"\nworkers = 2");
             let project = project(10, &section, "trap '' INT TERM HUP\nsleep 600 & : > started; sleep 600");
             let mut runner = project.start(&["run", "e.toml", "-q"]);
@@ -174,9 +173,8 @@ fn nothing_is_left_behind_when_the_runner_is_killed_or_interrupted() {
                 assert!(Instant::now() < deadline, "the program was not started");
                 thread::sleep(Duration::from_millis(20));
             }
-            for signal in signals {
-                let process = runner.id().to_string();
-                Command::new("kill").args(["-s", signal, &process]).status().unwrap();
+            for word in signals {
+                signal(&runner, *word);
                 thread::sleep(Duration::from_millis(200));
             }
             let code = runner.wait().unwrap().code();

@@ -1,12 +1,12 @@
 //! `--events FILE`: what happens in a run, read as whoever watches reads it.
 
-use std::{collections::BTreeMap, fs, process::Command, thread, time::Duration};
+use std::{collections::BTreeMap, fs, thread, time::Duration};
 
 use serde_json::{Value, json};
 
 use crate::{
     experiment,
-    support::{Answer, Project, Stub},
+    support::{Answer, Project, Signal, Stub, signal},
 };
 
 /// The right answer to the question in a chat request.
@@ -102,7 +102,6 @@ fn nobodys_own_words_and_no_key_are_in_it() {
 }
 
 #[test]
-#[cfg(unix)]
 fn an_interrupted_run_says_so_and_its_resume_goes_on_in_the_same_file() {
     let stub = Stub::new(|_, body| Answer::chat(&right(body)).after(Duration::from_millis(20)));
     let text = experiment(&stub.url(), "") + "limits = { max_in_flight = 4 }\n";
@@ -111,7 +110,7 @@ fn an_interrupted_run_says_so_and_its_resume_goes_on_in_the_same_file() {
     while stub.count() < 40 {
         thread::sleep(Duration::from_millis(1));
     }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    signal(&child, Signal::INT);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
     let first = events(&project);
     let ended = of(&first, "ended").len();
@@ -136,7 +135,6 @@ fn an_interrupted_run_says_so_and_its_resume_goes_on_in_the_same_file() {
 }
 
 #[test]
-#[cfg(unix)]
 fn what_flew_when_all_was_stopped_is_told_as_cancelled_and_to_do_again() {
     let stub = Stub::new(|_, body| Answer::chat(&right(body)).after(Duration::from_secs(5)));
     let text = experiment(&stub.url(), "") + "limits = { max_in_flight = 4 }\n";
@@ -146,7 +144,7 @@ fn what_flew_when_all_was_stopped_is_told_as_cancelled_and_to_do_again() {
         thread::sleep(Duration::from_millis(1));
     }
     for _ in 0..2 {
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        signal(&child, Signal::INT);
         thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -1,8 +1,10 @@
 //! From a provider's usage to dollars, through the whole program: lifetimes, contradictions, unknowns.
 
+use std::{process::Child, thread::sleep, time::Duration};
+
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Project, Stub};
+use crate::support::{Answer, Project, Signal, Stub, signal};
 
 /// The number at the end of the question in a request of either dialect.
 fn question(body: &Value) -> usize {
@@ -216,23 +218,14 @@ fn what_copies_cost_once_is_unknown_where_nobody_knew() {
 /// What was stopped at once was forgotten when its trial was answered later: $1.64 of $0.50 after nine
 /// interrupts.
 #[test]
-#[cfg(unix)]
 fn a_cancelled_attempt_counts_in_what_is_spent_for_ever() {
-    use std::{process::Command, thread::sleep, time::Duration};
     let slow = |number: usize| if number < 2 { Duration::from_secs(20) } else { Duration::ZERO };
     let stub = Stub::new(move |number, _| Answer::chat("It is right 0.").after(slow(number)));
     let text = budgeted(&stub.url(), "0.50", "max_tokens = 50")
         .replace("[[price]]", "limits = { max_in_flight = 2 }\n[[price]]");
     let project = Project::new().with_cases(60).with("e.toml", &text);
-    let mut child = project.start(&["run", "e.toml", "--quiet"]);
-    while stub.count() < 2 {
-        sleep(Duration::from_millis(1));
-    }
-    for _ in 0..2 {
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-        sleep(Duration::from_millis(100));
-    }
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let child = project.start(&["run", "e.toml", "--quiet"]);
+    assert_eq!(stopped_at_once(child, || stub.count() == 2), Some(130));
     for _ in 0..4 {
         project.caseload(&["resume", "latest", "--quiet"]).exits(4);
     }
@@ -244,4 +237,43 @@ fn a_cancelled_attempt_counts_in_what_is_spent_for_ever() {
     assert_eq!(project.sql::<i64>(kept), 2);
     let by_row = "SELECT count(*) FROM trial WHERE outcome = 'answered' AND price = 0 AND tariff IS NULL";
     assert_eq!(project.sql::<i64>(by_row), i64::try_from(stub.count() - 2).unwrap());
+}
+
+/// Nine times in a row what flies is stopped at once; the server may bill each of those questions at its
+/// worst. Once that would pass the cap nothing more is sent, and the store tells every one of them.
+#[test]
+fn however_often_a_run_is_stopped_at_once_it_never_passes_its_cap() {
+    let stub = Stub::new(|_, _| Answer::chat("It is right 0.").after(Duration::from_secs(20)));
+    let text = budgeted(&stub.url(), "0.50", "max_tokens = 50")
+        .replace("[[price]]", "limits = { max_in_flight = 2 }\n[[price]]");
+    let project = Project::new().with_cases(60).with("e.toml", &text);
+    let mut codes = vec![];
+    for interrupt in 0..9 {
+        let words =
+            if interrupt == 0 { ["run", "e.toml", "--quiet"] } else { ["resume", "latest", "--quiet"] };
+        let before = stub.count();
+        codes.push(stopped_at_once(project.start(&words), || stub.count() > before));
+    }
+    // A little above $0.10 at worst for each question: four fit, and a fifth would pass the cap.
+    assert_eq!(codes, [[Some(130); 2].as_slice(), &[Some(4); 7]].concat());
+    assert_eq!(stub.count(), 4);
+    let kept = "SELECT count(*) FROM attempt WHERE kind = 'cancelled' AND may_be_billed AND cost_picodollars IS NULL";
+    assert_eq!(project.sql::<i64>(kept), 4);
+}
+
+/// Interrupts a run twice once `flies` holds; gives its exit code. One that ends by itself is let be.
+fn stopped_at_once(mut child: Child, flies: impl Fn() -> bool) -> Option<i32> {
+    while !flies() {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        sleep(Duration::from_millis(1));
+    }
+    // What is on its way out when the first question arrives is sent by then.
+    sleep(Duration::from_millis(200));
+    for _ in 0..2 {
+        signal(&child, Signal::INT);
+        sleep(Duration::from_millis(100));
+    }
+    child.wait().unwrap().code()
 }

@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashSet,
-    process::Command,
     sync::atomic::{AtomicUsize, Ordering},
     time::{Duration, Instant},
 };
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     experiment,
-    support::{Answer, Project, Stub},
+    support::{Answer, Project, Signal, Stub, signal},
 };
 
 /// The right answer to the question in a chat request.
@@ -293,7 +292,6 @@ fn a_killed_run_resumes_with_what_is_missing_and_ends_like_an_unbroken_one() {
 }
 
 #[test]
-#[cfg(unix)]
 fn the_first_interrupt_finishes_what_flies_and_prints_how_to_go_on() {
     let stub = Stub::new(|_, body| Answer::chat(&right(body)).after(Duration::from_millis(20)));
     let text = experiment(&stub.url(), "") + "limits = { max_in_flight = 4 }\n";
@@ -302,8 +300,7 @@ fn the_first_interrupt_finishes_what_flies_and_prints_how_to_go_on() {
     while stub.count() < 40 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    signal(&child, Signal::INT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -316,7 +313,6 @@ fn the_first_interrupt_finishes_what_flies_and_prints_how_to_go_on() {
 }
 
 #[test]
-#[cfg(unix)]
 fn a_second_interrupt_stops_at_once_and_leaves_the_store_sound() {
     let stub = Stub::new(|_, body| Answer::chat(&right(body)).after(Duration::from_secs(5)));
     let text = experiment(&stub.url(), "") + "limits = { max_in_flight = 4 }\n";
@@ -327,7 +323,7 @@ fn a_second_interrupt_stops_at_once_and_leaves_the_store_sound() {
     }
     let began = Instant::now();
     for _ in 0..2 {
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        signal(&child, Signal::INT);
         std::thread::sleep(Duration::from_millis(100));
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));

@@ -106,11 +106,10 @@ pub struct SharedSegments(HashSet<Arc<BTreeMap<String, String>>>);
 
 impl SharedSegments {
     /// The map that equals `segment`.
-    pub fn share(&mut self, segment: BTreeMap<String, String>) -> Arc<BTreeMap<String, String>> {
+    pub fn share(&mut self, segment: Arc<BTreeMap<String, String>>) -> Arc<BTreeMap<String, String>> {
         if let Some(known) = self.0.get(&segment) {
             return Arc::clone(known);
         }
-        let segment = Arc::new(segment);
         self.0.insert(Arc::clone(&segment));
         segment
     }

@@ -18,16 +18,78 @@ use super::{
     id::{comparable, read_id},
     written::{FIELDS, NAMES_ELSEWHERE, Strict, WrittenLine},
 };
-use crate::domain::{Case, CaseId, Fault, Fingerprint, Input, PassIf, SharedSegments, nearest};
+use crate::domain::{Case, CaseId, Fault, Fingerprint, Input, PassIf, nearest};
+
+/// What one line says by itself.
+pub(super) struct ReadLine {
+    pub(super) id: Option<OwnId>,
+    /// Everything but the id, which is put in when the rest is right.
+    pub(super) case: Option<Case>,
+    pub(super) faults: Vec<Fault>,
+}
+
+/// Reads one line, whatever the others say.
+pub(super) fn read_case_line(path: &Path, number: usize, text: &str, defaults: &CaseDefaults) -> ReadLine {
+    let written: WrittenLine<'_> = match serde_json::from_str(text) {
+        Ok(written) => written,
+        Err(error) => {
+            let faults = vec![syntax_fault(path, number, text, &error)];
+            return ReadLine { id: None, case: None, faults };
+        }
+    };
+    let mut line = LineReader { path, number, text, id: None, faults: vec![] };
+    line.check_names(&written);
+    let id = line.read_id(&written);
+    let case = line.read_case(&written, defaults);
+    ReadLine { id, case, faults: line.faults }
+}
+
+/// The id of a line, as far as the line alone can tell.
+pub(super) struct OwnId {
+    id: CaseId,
+    column: usize,
+    /// How many faults of its line stand before one of the id.
+    faults_before: usize,
+}
+
+impl OwnId {
+    /// The id, unless one of `known` could be taken for it: then where among the line's faults that one
+    /// stands, and what it is.
+    pub(super) fn claim(
+        self,
+        path: &Path,
+        number: usize,
+        known: &mut HashMap<String, (usize, CaseId)>,
+    ) -> Result<CaseId, (usize, Fault)> {
+        let id = self.id;
+        match known.entry(comparable(id.as_str())) {
+            Entry::Occupied(known) => {
+                let (line, earlier) = known.get();
+                let message = if *earlier == id {
+                    format!("the id is already used on line {line}")
+                } else {
+                    format!("the id differs only in spaces or Unicode form from `{earlier}` on line {line}")
+                };
+                let fault = Fault { column: Some(self.column), ..Fault::on_line(path, number, message) };
+                let fault = fault.at(format!("case `{id}`, `id`")).with_hint("rename one of the two");
+                Err((self.faults_before, fault))
+            }
+            Entry::Vacant(free) => {
+                free.insert((number, id.clone()));
+                Ok(id)
+            }
+        }
+    }
+}
 
 /// One line while it is read.
-pub(super) struct LineReader<'a> {
-    pub(super) path: &'a Path,
-    pub(super) number: usize,
-    pub(super) text: &'a str,
+struct LineReader<'a> {
+    path: &'a Path,
+    number: usize,
+    text: &'a str,
     /// The line's id as faults print it, once it is known.
-    pub(super) id: Option<String>,
-    pub(super) faults: &'a mut Vec<Fault>,
+    id: Option<String>,
+    faults: Vec<Fault>,
 }
 
 impl LineReader<'_> {
@@ -39,11 +101,7 @@ impl LineReader<'_> {
         message: String,
         hint: Option<String>,
     ) {
-        // The value is a slice of the line, so that its address tells where it stands.
-        let column = value.map(|(raw, offset)| {
-            let start = raw.get().as_ptr().addr() - self.text.as_ptr().addr() + offset;
-            column_at(self.text, start)
-        });
+        let column = value.map(|(raw, offset)| self.column(raw, offset));
         let place = match &self.id {
             Some(id) => format!("case `{id}`, `{place}`"),
             None => format!("`{place}`"),
@@ -52,8 +110,13 @@ impl LineReader<'_> {
         self.faults.push(fault.at(place));
     }
 
+    /// Where a byte of a value stands. The value is a slice of the line, so that its address tells that.
+    fn column(&self, value: &RawValue, offset: usize) -> usize {
+        column_at(self.text, value.get().as_ptr().addr() - self.text.as_ptr().addr() + offset)
+    }
+
     /// Fields that no case has, and fields that stand twice.
-    pub(super) fn check_names(&mut self, written: &WrittenLine<'_>) {
+    fn check_names(&mut self, written: &WrittenLine<'_>) {
         if let Some((_, raw)) = written.fields.iter().find(|(name, _)| name == "id") {
             self.id = read_id(raw).ok();
         }
@@ -67,49 +130,27 @@ impl LineReader<'_> {
         }
     }
 
-    /// The line's id, which must differ from all before.
-    pub(super) fn read_id(
-        &mut self,
-        written: &WrittenLine<'_>,
-        ids: &mut HashMap<String, (usize, CaseId)>,
-    ) -> Option<CaseId> {
+    /// The line's id, if it is one.
+    fn read_id(&mut self, written: &WrittenLine<'_>) -> Option<OwnId> {
         let Some((_, raw)) = written.fields.iter().find(|(name, _)| name == "id") else {
             let hint = Some("give each case a short, lasting name".to_owned());
             self.fault("id", None, "the case has no id".to_owned(), hint);
             return None;
         };
-        let id = match read_id(raw) {
-            Ok(id) => CaseId::from(id),
+        match read_id(raw) {
+            Ok(id) => Some(OwnId {
+                id: CaseId::from(id),
+                column: self.column(raw, 0),
+                faults_before: self.faults.len(),
+            }),
             Err(message) => {
                 self.fault("id", Some((raw, 0)), message, None);
-                return None;
-            }
-        };
-        match ids.entry(comparable(id.as_str())) {
-            Entry::Occupied(known) => {
-                let (line, earlier) = known.get();
-                let message = if *earlier == id {
-                    format!("the id is already used on line {line}")
-                } else {
-                    format!("the id differs only in spaces or Unicode form from `{earlier}` on line {line}")
-                };
-                self.fault("id", Some((raw, 0)), message, Some("rename one of the two".to_owned()));
                 None
-            }
-            Entry::Vacant(free) => {
-                free.insert((self.number, id.clone()));
-                Some(id)
             }
         }
     }
 
-    /// Everything but the id, which is put in when the rest is right.
-    pub(super) fn read_case(
-        &mut self,
-        written: &WrittenLine<'_>,
-        defaults: &CaseDefaults,
-        segments: &mut SharedSegments,
-    ) -> Option<Case> {
+    fn read_case(&mut self, written: &WrittenLine<'_>, defaults: &CaseDefaults) -> Option<Case> {
         let mut case = Case {
             id: CaseId::from(""),
             split: None,
@@ -143,7 +184,7 @@ impl LineReader<'_> {
                 "added" => case.added = read_text(name, value, told),
                 "owner" => case.owner = read_text(name, value, told),
                 "source" => case.source = read_source(value, told),
-                "segment" => case.segment = segments.share(read_segment(value, told)),
+                "segment" => case.segment = read_segment(value, told).into(),
                 "cluster" => case.cluster = read_text(name, value, told),
                 "weight" => case.weight = read_weight(&value, told),
                 "input" => input = read_input(value, told),
@@ -196,7 +237,7 @@ fn hint_for(name: &str, has: impl Fn(&str) -> bool) -> String {
 }
 
 /// The fault of a line that is not JSON, or not an object.
-pub(super) fn syntax_fault(path: &Path, number: usize, text: &str, error: &serde_json::Error) -> Fault {
+fn syntax_fault(path: &Path, number: usize, text: &str, error: &serde_json::Error) -> Fault {
     let (message, column) = without_position(error);
     let at = text.get(column.saturating_sub(1)..).unwrap_or_default();
     let hint = if ["NaN", "Infinity", "-Infinity"].iter().any(|word| at.starts_with(word)) {

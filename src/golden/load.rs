@@ -12,10 +12,9 @@ use rayon::prelude::*;
 
 use super::{
     CaseDefaults, GoldenSet,
-    case_line::{LineReader, syntax_fault},
+    case_line::{ReadLine, read_case_line},
     fingerprint::{case_fingerprint, set_fingerprint},
     lines::{Lines, NotText},
-    written::WrittenLine,
 };
 use crate::domain::{Case, CaseId, Fault, Faults, SharedSegments};
 
@@ -59,7 +58,7 @@ fn read_sound(reader: impl BufRead, path: &Path, defaults: &CaseDefaults) -> (Go
             Ok(Some(line)) => line,
             Ok(None) => break,
             Err(error) => {
-                set.faults.push(Fault::of_file(path, format!("cannot be read: {error}")));
+                set.fault(Fault::of_file(path, format!("cannot be read: {error}")));
                 break;
             }
         };
@@ -67,23 +66,22 @@ fn read_sound(reader: impl BufRead, path: &Path, defaults: &CaseDefaults) -> (Go
             Ok(text) if text.trim().is_empty() => {}
             Ok(text) => {
                 if set.is_first() && is_start_of_a_document(text) {
-                    set.faults.push(
+                    set.fault(
                         Fault::on_line(path, line.number, "this is one JSON document over several lines")
                             .with_hint("JSONL has one case a line: one object, without line breaks, on each"),
                     );
                     break;
                 }
-                set.read_line(line.number, text);
+                set.take_line(line.number, text);
             }
             Err(NotText::Utf16) => {
-                set.faults
-                    .push(Fault::of_file(path, "the file is in UTF-16").with_hint("UTF-16; save as UTF-8"));
+                set.fault(Fault::of_file(path, "the file is in UTF-16").with_hint("UTF-16; save as UTF-8"));
                 break;
             }
             Err(NotText::InvalidByte { byte, column }) => {
                 let message = format!("invalid UTF-8: byte {byte:02X}");
                 let fault = Fault { column: Some(column), ..Fault::on_line(path, line.number, message) };
-                set.faults.push(fault.with_hint("save the file as UTF-8"));
+                set.fault(fault.with_hint("save the file as UTF-8"));
             }
         }
     }
@@ -95,6 +93,12 @@ fn is_start_of_a_document(text: &str) -> bool {
     matches!(text.trim(), "[" | "{" | "[{")
 }
 
+/// So many lines are read at once, on all cores, ...
+const AT_ONCE: usize = 512;
+
+/// ... or fewer that have so many bytes.
+const BYTES_AT_ONCE: usize = 4 << 20;
+
 /// A golden set while its file is read.
 struct Building<'a> {
     path: &'a Path,
@@ -105,6 +109,9 @@ struct Building<'a> {
     ids: HashMap<String, (usize, CaseId)>,
     segments: SharedSegments,
     faults: Vec<Fault>,
+    /// Lines that are not yet read, by their numbers.
+    waiting: Vec<(usize, String)>,
+    waiting_bytes: usize,
 }
 
 impl<'a> Building<'a> {
@@ -117,15 +124,24 @@ impl<'a> Building<'a> {
             ids: HashMap::new(),
             segments: SharedSegments::default(),
             faults: vec![],
+            waiting: vec![],
+            waiting_bytes: 0,
         }
     }
 
     /// Whether nothing but blank lines has been seen.
     fn is_first(&self) -> bool {
-        self.cases.is_empty() && self.faults.is_empty()
+        self.cases.is_empty() && self.faults.is_empty() && self.waiting.is_empty()
+    }
+
+    /// A fault behind those of the lines before it.
+    fn fault(&mut self, fault: Fault) {
+        self.read_waiting();
+        self.faults.push(fault);
     }
 
     fn finish(mut self) -> (GoldenSet, Faults) {
+        self.read_waiting();
         if self.is_first() {
             self.faults.push(Fault::of_file(self.path, "the golden set is empty: it has no case"));
         }
@@ -140,27 +156,42 @@ impl<'a> Building<'a> {
         (set, Faults(self.faults))
     }
 
-    fn read_line(&mut self, number: usize, text: &str) {
-        let written: WrittenLine<'_> = match serde_json::from_str(text) {
-            Ok(written) => written,
-            Err(error) => {
-                let fault = syntax_fault(self.path, number, text, &error);
-                self.faults.push(fault);
-                return;
+    fn take_line(&mut self, number: usize, text: &str) {
+        self.waiting.push((number, text.to_owned()));
+        self.waiting_bytes += text.len();
+        if self.waiting.len() == AT_ONCE || self.waiting_bytes >= BYTES_AT_ONCE {
+            self.read_waiting();
+        }
+    }
+
+    /// Reads the lines that wait, each for itself and on all cores; what two of them share is seen to in
+    /// their order.
+    fn read_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting);
+        self.waiting_bytes = 0;
+        let read = |(number, text): &(usize, String)| read_case_line(self.path, *number, text, self.defaults);
+        let lines: Vec<ReadLine> = waiting.par_iter().map(read).collect();
+        for ((number, _), line) in waiting.iter().zip(lines) {
+            self.add(*number, line);
+        }
+    }
+
+    fn add(&mut self, number: usize, line: ReadLine) {
+        let ReadLine { id, case, mut faults } = line;
+        let id = id.and_then(|own| match own.claim(self.path, number, &mut self.ids) {
+            Ok(id) => Some(id),
+            Err((at, fault)) => {
+                faults.insert(at, fault);
+                None
             }
-        };
-        let faults_before = self.faults.len();
-        let mut line = LineReader { path: self.path, number, text, id: None, faults: &mut self.faults };
-        line.check_names(&written);
-        let id = line.read_id(&written, &mut self.ids);
-        let case = line.read_case(&written, self.defaults, &mut self.segments);
-        if let (Some(id), Some(mut case)) = (id, case)
-            && self.faults.len() == faults_before
-        {
+        });
+        if let (Some(id), Some(mut case), true) = (id, case, faults.is_empty()) {
             case.id = id;
+            case.segment = self.segments.share(case.segment);
             self.cases.push(Arc::new(case));
             self.lines.push(number);
         }
+        self.faults.extend(faults);
     }
 }
 

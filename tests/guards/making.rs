@@ -1,12 +1,12 @@
 //! How the stores were made, once, with version 0.1. Not to be made anew: a later version writes
 //! later stores.
 
-use std::{fs, process::Command, thread, time::Duration};
+use std::{fs, thread, time::Duration};
 
 use rusqlite::Connection;
 
 use super::{script, shop};
-use crate::support::{Project, Stub};
+use crate::support::{Project, Signal, Stub, signal};
 
 const WHY: &str = "the folder for kept stores can be written";
 
@@ -140,7 +140,7 @@ fn interrupted() {
     let project = shop::empty();
     let (stub, child) = hanging(&project);
     for _ in 0..2 {
-        Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        signal(&child, Signal::INT);
         thread::sleep(Duration::from_millis(200));
     }
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));

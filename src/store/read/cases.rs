@@ -63,7 +63,7 @@ fn whole(planned: RunCase, content: CaseContent, segments: &mut SharedSegments) 
         added: None,
         owner: None,
         source: None,
-        segment: segments.share(planned.segment),
+        segment: segments.share(planned.segment.into()),
         cluster: content.cluster,
         weight: content.weight,
         input: content.input,

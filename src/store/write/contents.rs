@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 
-use super::packed::pack;
+use super::packed::compressed;
 use crate::store::error::{StoreError, failed_to};
 
 /// Finds and adds contents of cases.
@@ -41,7 +41,7 @@ impl<'connection> Contents<'connection> {
             return Ok(id);
         }
         let content = content()?;
-        let zstd = pack(&content, None).zstd;
+        let zstd = compressed(&content, None);
         let plain = if zstd.is_some() { "" } else { content.as_str() };
         match found {
             Some((id, _)) => self.restore.execute(params![plain, zstd, id]).map(|_| id),

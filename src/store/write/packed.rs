@@ -31,7 +31,12 @@ pub(super) fn is_long(text: &str) -> bool {
 
 /// How `text` is stored. With a dictionary, its name stands before the frame.
 pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Packed {
-    let zstd = is_long(text)
+    Packed { hash: hash_of(text), zstd: compressed(text, dictionary), bytes: length(text) }
+}
+
+/// The compressed form of `text`; `None` where it is stored plain.
+pub(in crate::store) fn compressed(text: &str, dictionary: Option<&Dictionary>) -> Option<Vec<u8>> {
+    is_long(text)
         .then(|| match dictionary {
             None => zstd::bulk::compress(text.as_bytes(), LEVEL).ok(),
             Some(dictionary) => zstd::bulk::Compressor::with_prepared_dictionary(&dictionary.encoder)
@@ -40,8 +45,7 @@ pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Pac
                 .ok(),
         })
         .flatten()
-        .filter(|packed| packed.len() < text.len());
-    Packed { hash: hash_of(text), zstd, bytes: length(text) }
+        .filter(|packed| packed.len() < text.len())
 }
 
 /// The length of `text` as SQLite keeps it.
