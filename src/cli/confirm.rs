@@ -104,8 +104,6 @@ fn ask(arguments: &ConfirmArgs, mut fresh: FreshRuns) -> Result<RunStatus, CliEr
 }
 
 fn print(arguments: &ConfirmArgs, confirmed: &Confirmed) -> Result<(), CliError> {
-    if arguments.screen.json {
-        return Ok(output::json(confirmed)?);
-    }
-    Ok(output::data(&confirmation_text(confirmed.sides.each_ref().map(String::as_str), &confirmed.flips))?)
+    let sides = confirmed.sides.each_ref().map(String::as_str);
+    Ok(output::either(arguments.screen.json, confirmed, || confirmation_text(sides, &confirmed.flips))?)
 }
