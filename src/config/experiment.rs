@@ -49,7 +49,7 @@ impl Experiment {
     /// Every fault of graders, templates, recordings and sizes.
     pub fn prepare(
         mut settings: Settings,
-        prices: Vec<Option<Price>>,
+        prices: Vec<Vec<Price>>,
         cases: Vec<Arc<Case>>,
         whole: Option<&GoldenSet>,
     ) -> Result<Self, Faults> {
