@@ -87,6 +87,15 @@ fn the_command_line_stands_on_use_cases_and_reports() {
     assert!(named.is_empty(), "{}", named.join("\n"));
 }
 
+/// What does not fit belongs on the floors below.
+#[test]
+fn the_command_line_and_the_coordinator_stay_small() {
+    for (place, most) in [("src/cli", 2_500), ("src/runner/coordinator.rs", 300)] {
+        let lines = lines_in(Path::new(place));
+        assert!(lines <= most, "{place} has {lines} lines, and may have {most}");
+    }
+}
+
 #[test]
 fn reports_read_no_store_and_compute_no_statistics() {
     let house = House::read();
@@ -108,6 +117,14 @@ fn only_providers_ask_which_kind_a_provider_is() {
     let asking = house.files().filter(|source| floor_of(&source.path) != "providers").filter(asks);
     let asking: Vec<_> = asking.map(|source| source.path.display().to_string()).collect();
     assert!(asking.is_empty(), "files outside `providers` that name a kind: {}", asking.join(", "));
+}
+
+/// The lines of a file, or of all files below a folder.
+fn lines_in(place: &Path) -> usize {
+    match std::fs::read_dir(place) {
+        Ok(entries) => entries.map(|entry| lines_in(&entry.expect("an entry can be read").path())).sum(),
+        Err(_) => std::fs::read_to_string(place).expect("a file can be read").lines().count(),
+    }
 }
 
 /// `stats` knows nothing of the project at all.
