@@ -94,7 +94,7 @@ pub fn unfinished(path: &Path, experiment: &str) -> Result<Option<String>, AppEr
 fn finished(store: &Store, detail: &RunDetail, failed: u64) -> Result<Resumed, AppError> {
     let status = if failed > 0 { RunStatus::Incomplete } else { RunStatus::Complete };
     if detail.row.status != status {
-        store.set_status(detail.row.id, status, None)?;
+        store.set_ended(detail.row.id, status)?;
     }
     Ok(Resumed::Finished { run: detail.row.id, status })
 }

@@ -67,7 +67,7 @@ struct Told {
 impl Told {
     fn trials(&self) -> impl Iterator<Item = (TrialKey, Outcome)> {
         self.writes.iter().filter_map(|write| match write {
-            Write::Trial(record) => Some((record.key, record.outcome)),
+            Write::Trial(record, _) => Some((record.key, record.outcome)),
             _ => None,
         })
     }
@@ -291,12 +291,16 @@ async fn write_all(
         let mut keys = vec![];
         let mut told = told.lock().unwrap();
         for write in taken.drain(..) {
-            if let Write::Trial(record) = &write {
+            if let Write::Trial(record, attempts) = &write {
                 let is_asked = record.source == crate::domain::AnswerSource::Live;
                 if is_asked && record.outcome != Outcome::Cancelled {
                     told.open[usize::from(record.key.target == TargetPos(2))] -= 1;
                 }
                 keys.push(record.key);
+                let of =
+                    |attempt: &Attempt| Write::Attempt { key: record.key, attempt: attempt.clone().into() };
+                let attempts: Vec<Write> = attempts.iter().map(of).collect();
+                told.writes.extend(attempts);
             }
             told.writes.push(write);
         }
