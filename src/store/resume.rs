@@ -8,7 +8,7 @@ use super::{
     open::Store,
     write::answers::NOT_KEPT,
 };
-use crate::domain::{CasePos, ErrorClass, Failure, Outcome, RunRow, TargetPos, TrialKey};
+use crate::domain::{ErrorClass, Failure, Outcome, RunRow, TrialKey};
 
 /// A stored trial, as lean as a resume needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,30 +107,6 @@ impl Store {
                     .collect()
             })
             .map_err(failed_to("read the attempts of pending trials"))
-    }
-
-    /// How many attempts for each (target, case) may have been billed at a cost nobody told: failed or
-    /// cancelled ones that may be billed, and answers without a price. An attempt stays, whatever becomes of
-    /// its trial.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn unpriced_attempts(&self, run: RunRow) -> Result<Vec<(TargetPos, CasePos, u64)>, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT target, case_position, count(*) FROM attempt
-                 WHERE run = ? AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
-                 GROUP BY target, case_position",
-            )
-            .and_then(|mut statement| {
-                statement
-                    .query_map([run], |row| {
-                        let mut columns = Columns::of(row);
-                        Ok((columns.take()?, columns.take()?, columns.count()?))
-                    })?
-                    .collect()
-            })
-            .map_err(failed_to("read the attempts of unknown cost"))
     }
 
     /// Calls `each` with every failed trial of a run, by target, case and repeat.

@@ -172,6 +172,8 @@ fn a_cancelled_trial_counts_as_one_attempt_of_unknown_cost_for_ever() {
     writer.finish().unwrap();
     let unpriced = file.read().unpriced_attempts(file.run).unwrap();
     assert_eq!(unpriced, [(TargetPos(0), CasePos(0), 1)]);
+    let totals = file.read().attempt_totals(file.run, TargetPos(0)).unwrap();
+    assert_eq!(totals.lost_unpriced, 1, "what is printed is what the budget counts");
 }
 
 #[test]

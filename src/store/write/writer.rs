@@ -228,7 +228,8 @@ impl Work {
     }
 
     fn give_back(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        self.begin(connection)?;
+        // There is nothing more to tell of a store that stays locked.
+        self.lock.begin(connection, |_| {}).map_err(failed_to("begin to write to the store"))?;
         self.claim.release(connection).map_err(failed_to("give the run back"))?;
         commit(connection)
     }
