@@ -150,14 +150,14 @@ fn values_that_cannot_be_sent_and_prices_that_stand_twice_are_refused_with_their
     };
     let sane = crate::experiment("http://127.0.0.1:1", "");
     let odd =
-        sane.replace("max_tokens = 50", "max_tokens = 50\nextra = { f = nan, n = { day = 2026-01-01 } }");
+        sane.replace("max_tokens = 50", "max_tokens = 50\nextra = { f = nan, deep = { day = 2026-01-01 } }");
     let project =
         Project::new().with_cases(2).with("e.toml", &(odd + &price("2026-01-01") + &price("2026-01-01")));
     project
         .caseload(&["check", "e.toml"])
         .exits(2)
         .stderr_has("`target[0].extra.f`: JSON has no such value")
-        .stderr_has("`target[0].extra.n.day`: JSON has no such value")
+        .stderr_has("`target[0].extra.deep.day`: JSON has no such value")
         .stderr_has("`m` has a row from 2026-01-01 on line 16 already")
         .stderr_has("3 faults");
 
