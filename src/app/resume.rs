@@ -10,9 +10,10 @@ use super::{
     thaw::thaw,
 };
 use crate::{
-    config,
+    config::{self, Experiment},
     domain::{Cost, ErrorClass, Outcome, RunRow, RunStatus},
-    store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
+    runner::TrialPlan,
+    store::{DoneTrial, RunClaim, RunDetail, Store, StoreError, ToGrade},
 };
 
 /// A run that is gone on with.
@@ -44,26 +45,13 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
 
     let mut store = open_to_write(path)?;
     let run = detail.row.id;
-    let mut plan = empty_plan(&experiment);
-    let mut failed = 0;
-    store.for_each_done::<StoreError>(run, |done| {
-        let key = done.key;
-        if asks_again(&done, own_failures) {
-            plan.note_attempts(key.target, key.case, key.repeat, done.attempts);
-        } else {
-            plan.mark_done(key.target, key.case, key.repeat);
-            failed += u64::from(done.outcome == Outcome::Failed);
-        }
-        Ok(())
-    })?;
-    for (key, made) in store.attempts_of_pending(run)? {
-        plan.note_attempts(key.target, key.case, key.repeat, made);
-    }
+    let claim = store.claim_run(run)?;
+    let Rest { plan, failed } = Rest::read(&store, &claim, &experiment, own_failures)?;
     if plan.pending() == 0 {
+        store.give_back(claim)?;
         return finished(&store, &detail, failed);
     }
     store.set_status(run, RunStatus::Running, None)?;
-    let claim = store.claim_run(run)?;
     let mut spent = store.spent(run)?;
     // What may have been billed at a cost nobody told counts at its worst, as it did then.
     for (target, case, attempts) in store.unpriced_attempts(run)? {
@@ -99,6 +87,39 @@ fn finished(store: &Store, detail: &RunDetail, failed: u64) -> Result<Resumed, A
     Ok(Resumed::Finished { run: detail.row.id, status })
 }
 
+/// What is left of a run.
+struct Rest {
+    plan: TrialPlan,
+    /// Failed trials that are not asked again.
+    failed: u64,
+}
+
+impl Rest {
+    /// Reads it for whoever has claimed the run: from then on nobody else makes it less.
+    fn read(
+        store: &Store,
+        claim: &RunClaim,
+        experiment: &Experiment,
+        own_failures: bool,
+    ) -> Result<Self, StoreError> {
+        let (mut plan, mut failed) = (empty_plan(experiment), 0);
+        store.for_each_done::<StoreError>(claim.run(), |done| {
+            let key = done.key;
+            if asks_again(&done, own_failures) {
+                plan.note_attempts(key.target, key.case, key.repeat, done.attempts);
+            } else {
+                plan.mark_done(key.target, key.case, key.repeat);
+                failed += u64::from(done.outcome == Outcome::Failed);
+            }
+            Ok(())
+        })?;
+        for (key, made) in store.attempts_of_pending(claim.run())? {
+            plan.note_attempts(key.target, key.case, key.repeat, made);
+        }
+        Ok(Self { plan, failed })
+    }
+}
+
 /// Whether a stored trial is asked again.
 fn asks_again(done: &DoneTrial, own_failures: bool) -> bool {
     match done.outcome {
@@ -110,6 +131,8 @@ fn asks_again(done: &DoneTrial, own_failures: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::{sync::Barrier, thread};
+
     use super::*;
     use crate::{
         app::{
@@ -136,6 +159,30 @@ mod tests {
             panic!("everything is to do")
         };
         assert_eq!(work(*session).ended, 32);
+    }
+
+    /// Whoever comes while another works finds the run claimed, and whoever comes after it has nothing to do.
+    #[test]
+    fn of_two_resumes_at_once_no_trial_is_asked_twice() {
+        for _ in 0..10 {
+            let stored = Stored::empty("");
+            run::begin(stored.ready()).unwrap().give_up().unwrap();
+            let start = Barrier::new(2);
+            let resume = || {
+                start.wait();
+                match begin(&stored.path(), "latest", false) {
+                    Ok(Resumed::Session(session)) => work(*session).ended,
+                    Ok(Resumed::Finished { .. }) | Err(_) => 0,
+                }
+            };
+            let asked = thread::scope(|scope| {
+                let other = scope.spawn(resume);
+                resume() + other.join().unwrap()
+            });
+            assert!(asked <= 32, "{asked} of 32 trials were asked");
+            let status = find_run(&stored.open(), "latest").unwrap().row.status;
+            assert!(asked == 0 || status == RunStatus::Complete, "{status:?}");
+        }
     }
 
     #[test]
