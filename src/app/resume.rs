@@ -131,8 +131,6 @@ fn asks_again(done: &DoneTrial, own_failures: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Barrier, thread};
-
     use super::*;
     use crate::{
         app::{
@@ -161,28 +159,16 @@ mod tests {
         assert_eq!(work(*session).ended, 32);
     }
 
-    /// Whoever comes while another works finds the run claimed, and whoever comes after it has nothing to do.
     #[test]
-    fn of_two_resumes_at_once_no_trial_is_asked_twice() {
-        for _ in 0..10 {
-            let stored = Stored::empty("");
-            run::begin(stored.ready()).unwrap().give_up().unwrap();
-            let start = Barrier::new(2);
-            let resume = || {
-                start.wait();
-                match begin(&stored.path(), "latest", false) {
-                    Ok(Resumed::Session(session)) => work(*session).ended,
-                    Ok(Resumed::Finished { .. }) | Err(_) => 0,
-                }
-            };
-            let asked = thread::scope(|scope| {
-                let other = scope.spawn(resume);
-                resume() + other.join().unwrap()
-            });
-            assert!(asked <= 32, "{asked} of 32 trials were asked");
-            let status = find_run(&stored.open(), "latest").unwrap().row.status;
-            assert!(asked == 0 || status == RunStatus::Complete, "{status:?}");
-        }
+    fn a_run_that_somebody_works_on_is_left_as_it_stands() {
+        let stored = Stored::empty("");
+        let session = run::begin(stored.ready()).unwrap();
+        let store = Store::open(stored.path()).unwrap();
+        store.set_status(session.run(), RunStatus::Interrupted, None).unwrap();
+        assert!(begin(&stored.path(), "latest", false).is_err());
+        assert_eq!(store.run_detail(session.run()).unwrap().row.status, RunStatus::Interrupted);
+        drop(session);
+        assert!(matches!(begin(&stored.path(), "latest", false), Ok(Resumed::Session(_))));
     }
 
     #[test]
