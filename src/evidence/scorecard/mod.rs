@@ -118,6 +118,9 @@ pub struct TargetCard {
     pub reused_trials: u64,
     /// What those cost when they were asked, as far as it is known.
     pub reused_original_cost_usd: Cost,
+    /// Those of them whose cost then is not known: what is known is a lower bound. `None`: all is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reused_original_unknown_trials: Option<u64>,
     /// Failed attempts that may have been billed at a cost nobody told.
     pub attempts_perhaps_billed: u64,
     /// The successful attempts' own times.
@@ -252,6 +255,7 @@ fn target_card(target: &NewTarget, cases: &[RunCase], read: &Read) -> TargetCard
         cost_approximate_trials: evidence.approximate,
         reused_trials: reused.trials,
         reused_original_cost_usd: reused.original_cost,
+        reused_original_unknown_trials: Some(reused.original_unknown).filter(|unknown| *unknown > 0),
         attempts_perhaps_billed: attempts.failed_unpriced,
         latency_ms: times(&evidence.latency, cases),
         first_token_ms: times(&evidence.first_token, cases),

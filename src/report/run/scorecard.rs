@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::queues::queue_text;
 use crate::{
+    domain::Cost,
     evidence::{CacheCard, GraderCard, Percentiles, Rate, RetrievalCard, Scorecard, Slice, TargetCard},
     report::{
         format::{count, dollars, milliseconds, percent},
@@ -90,7 +91,8 @@ fn details(target: &TargetCard) -> String {
     }
     line("cost", cost_line(target));
     if target.reused_trials > 0 {
-        line("reused", reused_line(target));
+        let TargetCard { reused_trials, reused_original_cost_usd: cost, .. } = *target;
+        line("reused", reused_line(reused_trials, cost, target.reused_original_unknown_trials));
     }
     line("latency", latency_line(&target.latency_ms, &target.queue_wait_ms));
     if let (Some(p50), Some(p95)) = (target.first_token_ms.p50, target.first_token_ms.p95) {
@@ -282,12 +284,12 @@ fn cost_line(target: &TargetCard) -> String {
     text
 }
 
-fn reused_line(target: &TargetCard) -> String {
-    format!(
-        "{} answers of earlier runs, asked then for ${}; outside the latency",
-        count(target.reused_trials),
-        target.reused_original_cost_usd
-    )
+fn reused_line(trials: u64, cost: Cost, unknown: Option<u64>) -> String {
+    let cost = match unknown {
+        Some(unknown) => format!("at least ${cost} ({} of them unpriced)", count(unknown)),
+        None => format!("${cost}"),
+    };
+    format!("{} answers of earlier runs, asked then for {cost}; outside the latency", count(trials))
 }
 
 fn latency_line(latency: &Percentiles, wait: &Percentiles) -> String {
@@ -401,4 +403,18 @@ fn grader_table(graders: &[GraderCard]) -> String {
         ]);
     }
     if table.is_empty() { String::new() } else { table.text() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_earlier_answers_cost_is_a_lower_bound_where_one_of_them_is_unpriced() {
+        let cost = "0.01".parse().unwrap();
+        let whole = "2 answers of earlier runs, asked then for $0.01; outside the latency";
+        assert_eq!(reused_line(2, cost, None), whole);
+        let bound = "2 answers of earlier runs, asked then for at least $0.01 (1 of them unpriced); outside the latency";
+        assert_eq!(reused_line(2, cost, Some(1)), bound);
+    }
 }
