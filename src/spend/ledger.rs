@@ -41,6 +41,11 @@ impl Ledger {
         Self(Arc::new(Mutex::new(Books { limit, spent, reserved: Cost::ZERO })))
     }
 
+    /// What may be spent; `None`: without end.
+    pub fn limit(&self) -> Option<Cost> {
+        self.books().limit
+    }
+
     /// What was spent so far.
     pub fn spent(&self) -> Cost {
         self.books().spent
