@@ -153,7 +153,15 @@ mod tests {
         note(&store.connection, copy.key, hash, Some(&found)).unwrap();
         let totals = store.reused(runs[1], TargetPos(0)).unwrap();
         assert_eq!((totals.trials, totals.original_cost), (1, first.cost.unwrap()));
+        assert_eq!(totals.original_unknown, 0);
         assert_eq!(store.find_answer(runs[2], &hash).unwrap().unwrap().trial.record.key.run, runs[0]);
+
+        // The same of an answer that nobody could price.
+        let unpriced =
+            Reusable { trial: StoredTrial { record: TrialRecord { cost: None, ..first }, ..found.trial } };
+        note(&store.connection, copy.key, hash, Some(&unpriced)).unwrap();
+        let totals = store.reused(runs[1], TargetPos(0)).unwrap();
+        assert_eq!((totals.trials, totals.original_cost, totals.original_unknown), (1, Cost::ZERO, 1));
     }
 
     #[test]
