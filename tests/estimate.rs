@@ -68,10 +68,13 @@ fn a_pilot_is_a_part_of_the_run_that_is_not_paid_again() {
         .caseload(&["estimate", "e.toml"])
         .exits(0)
         .stdout_has("earlier runs of this target: test-1 (6 cases, 18 answers)");
-    project.caseload(&["run", "e.toml", "--continue"]).exits(0);
+    let with = ["run", "e.toml", "--continue", "--repeats", "5", "--limit", "3"];
+    project.caseload(&with).exits(0).stderr_has("began with, without --repeats, --limit");
     assert_eq!(stub.count(), 18 + 34 * 2);
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM run"), 1);
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial"), 18 + 34 * 2);
+    let new = project.caseload(&["run", "e.toml", "--continue", "--limit", "1"]).exits(0);
+    new.stderr_has("no run of `test` is to be gone on with: a new one begins");
 }
 
 #[test]
