@@ -62,7 +62,9 @@ fn what_a_run_will_cost_is_told_before_it_is_paid_and_held_against_what_it_did()
 fn a_pilot_is_a_part_of_the_run_that_is_not_paid_again() {
     let stub = metered(|_| 100);
     let project = Project::new().with_cases(40).with("e.toml", &priced(&stub.url(), "repeats = 2"));
-    project.caseload(&["pilot", "e.toml", "--cases", "6", "--repeats", "3", "--max-cost", "1"]).exits(0);
+    let pilot = ["pilot", "e.toml", "--cases", "6", "--repeats", "3", "--max-cost", "1"];
+    let rest = "caseload resume test-1    (the rest: 68 trials, no budget)";
+    project.caseload(&pilot).exits(0).stderr_has(rest);
     assert_eq!(stub.count(), 18);
     project
         .caseload(&["estimate", "e.toml"])
