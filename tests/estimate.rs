@@ -159,7 +159,10 @@ fn a_decided_comparison_ends_the_run_and_says_what_it_saved() {
     project.caseload(&["show"]).exits(0).stdout_has("were saved");
     let other = text.replace("against = \"old\"", "against = \"none\"");
     project.write("other.toml", &other);
-    project.caseload(&["run", "other.toml"]).exits(2).stderr_has("`stop.against`: no target");
+    for command in ["check", "run"] {
+        let refused = project.caseload(&[command, "other.toml"]).exits(2);
+        refused.stderr_has("`stop.against` is `none`: no target").stderr_has("the targets are `old`, `new`");
+    }
 }
 
 #[test]

@@ -41,8 +41,8 @@ pub fn begin(file: &Path, overrides: &Overrides, cases: usize) -> Result<Pilot, 
         // Chosen before any outcome: more repeats of the sample bias nothing.
         sample.iter().for_each(|&at| planned[at].repeats = planned[at].repeats.max(repeats));
     }
+    early_stop::check(&ready.store, &ready.experiment)?;
     let mut store = Store::open(&ready.store)?;
-    early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
     let estimated = estimate::at_start(&store, &ready.experiment, created.id, true)?;
     store.add_estimate(created.id, &estimated)?;
