@@ -77,7 +77,7 @@ impl Ready {
         faults.0.sort_by_key(|fault| fault.line);
         faults.none_or(())?;
         let selected = golden::select(&golden, &settings.selection)?;
-        hopeless(&golden, &selected, settings.repeats).none_or(())?;
+        hopeless(&golden, &selected, &settings).none_or(())?;
         let cases = of_shard(&selected, &settings)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
         Ok(Self { experiment, golden, selected, price_begins, store })
@@ -100,21 +100,21 @@ pub(super) fn today() -> Date {
     TimeZone::UTC.to_datetime(Timestamp::now()).date()
 }
 
-/// Cases that could never pass by their rule, however they were answered: one fault names the first.
-fn hopeless(golden: &GoldenSet, selected: &[Arc<Case>], repeats: u32) -> Faults {
-    let rules = selected.iter().filter_map(|case| {
-        let repeats = case.repeats.unwrap_or(repeats);
-        matches!(case.pass_if, PassIf::AtLeast(least) if least > repeats).then_some((case, repeats))
-    });
-    let hopeless: Vec<(&Arc<Case>, u32)> = rules.collect();
-    let Some((first, repeats)) = hopeless.first() else { return Faults::default() };
+/// Cases that could never pass by the experiment's rule, however they were answered: one fault names the
+/// first. A case's own rule may ask for more than one experiment does.
+fn hopeless(golden: &GoldenSet, selected: &[Arc<Case>], settings: &Settings) -> Faults {
+    let PassIf::AtLeast(least) = settings.pass_if else { return Faults::default() };
+    let asked = |case: &Arc<Case>| case.repeats.unwrap_or(settings.repeats);
+    let hopeless = |case: &&Arc<Case>| case.pass_if == settings.pass_if && asked(case) < least;
+    let hopeless: Vec<&Arc<Case>> = selected.iter().filter(hopeless).collect();
+    let Some(first) = hopeless.first() else { return Faults::default() };
     let others = match hopeless.len() - 1 {
         0 => String::new(),
         1 => ", and another case likewise".to_owned(),
         others => format!(", and {others} other cases likewise"),
     };
     let index = golden.cases.iter().position(|case| Arc::ptr_eq(case, first)).expect("it was selected");
-    let message = format!("{} of {repeats} repeats can never pass{others}", first.pass_if);
+    let message = format!("{} of {} repeats can never pass{others}", first.pass_if, asked(first));
     golden.fault(index, "pass_if", message).with_hint("raise `repeats` or lower `at_least`").into()
 }
 
