@@ -14,6 +14,11 @@ impl Prices {
         Self { rows: row.map(|row| (PricePos(0), row)).into_iter().collect() }
     }
 
+    /// Those of stored rows: one model may have several, where a run was resumed under newer prices.
+    pub fn of_rows(rows: Vec<(PricePos, Price)>) -> Self {
+        Self { rows }
+    }
+
     /// The same, with the positions that a run's stored rows have.
     #[must_use]
     pub fn numbered(&self, stored: &[(PricePos, Price)]) -> Self {
@@ -37,6 +42,18 @@ impl Prices {
     pub fn of(&self, usage: &Usage, tariff: Tariff) -> Option<(PricePos, Cost)> {
         let (position, ..) = self.row(tariff)?;
         Some((position, self.of_prompt(usage.input_total(), usage, tariff)?))
+    }
+
+    /// What `usage` costs at `tariff` by one row; `None` where that row does not hold.
+    pub fn by_row(&self, position: PricePos, usage: &Usage, tariff: Tariff) -> Option<Cost> {
+        let (_, price) = self.rows.iter().find(|(own, _)| *own == position)?;
+        Some(Share::of_row(price, tariff)?.of(price.cost(usage)?))
+    }
+
+    /// The row by which `usage` costs `cost` at `tariff`, where no record says which it was.
+    pub fn row_of_cost(&self, cost: Cost, usage: &Usage, tariff: Tariff) -> Option<PricePos> {
+        let mut positions = self.rows.iter().map(|(position, _)| *position);
+        positions.find(|position| self.by_row(*position, usage, tariff) == Some(cost))
     }
 
     /// What `usage` of one or more requests costs whose prompts have so many tokens each: a prompt's size
@@ -80,15 +97,11 @@ impl Prices {
         }
     }
 
-    /// The row that holds at `tariff`, and which share of it is paid: by batch half of a standard row that
-    /// says so.
+    /// The row that holds at `tariff`, its own before that of another, and which share of it is paid.
     fn row(&self, tariff: Tariff) -> Option<(PricePos, &Price, Share)> {
         let find = |wanted: Tariff| self.rows.iter().find(|(_, price)| price.tariff == wanted);
-        if let Some((position, price)) = find(tariff) {
-            return Some((*position, price, Share::Whole));
-        }
-        let halved = find(Tariff::Standard).filter(|(_, price)| tariff == Tariff::Batch && price.batch_half);
-        halved.map(|(position, price)| (*position, price, Share::Half))
+        let (position, price) = find(tariff).or_else(|| find(Tariff::Standard))?;
+        Some((*position, price, Share::of_row(price, tariff)?))
     }
 }
 
@@ -99,6 +112,15 @@ enum Share {
 }
 
 impl Share {
+    /// What is paid of a row's rates at `tariff`: by batch half of a standard row that says so.
+    fn of_row(price: &Price, tariff: Tariff) -> Option<Self> {
+        let is_halved = price.batch_half && (price.tariff, tariff) == (Tariff::Standard, Tariff::Batch);
+        match price.tariff == tariff {
+            true => Some(Self::Whole),
+            false => is_halved.then_some(Self::Half),
+        }
+    }
+
     fn of(self, cost: Cost) -> Cost {
         match self {
             Self::Whole => cost,
@@ -174,6 +196,24 @@ mod tests {
         let other = Price { model: "other".into(), ..row(Tariff::Standard, 3) };
         let stored = [(PricePos(0), other), (PricePos(4), row(Tariff::Standard, 3))];
         assert_eq!(picodollars(prices.numbered(&stored).of(&usage(1, 0), Tariff::Standard)), Some((4, 3)));
+    }
+
+    #[test]
+    fn of_two_rows_of_one_model_each_prices_what_was_asked_under_it() {
+        let stored = vec![(PricePos(2), row(Tariff::Standard, 3)), (PricePos(5), row(Tariff::Standard, 1))];
+        let (prices, spent) = (Prices::of_rows(stored), usage(100, 1));
+        let by = |position, tariff| {
+            prices.by_row(PricePos(position), &spent, tariff).map(|cost| cost.picodollars())
+        };
+        assert_eq!((by(2, Tariff::Standard), by(5, Tariff::Standard)), (Some(330), Some(110)));
+        assert_eq!(
+            (by(2, Tariff::Batch), by(2, Tariff::Flex), by(0, Tariff::Standard)),
+            (Some(165), None, None)
+        );
+        let row_of = |cost, tariff| prices.row_of_cost(Cost::from_picodollars(cost), &spent, tariff);
+        assert_eq!(row_of(110, Tariff::Standard), Some(PricePos(5)));
+        assert_eq!(row_of(165, Tariff::Batch), Some(PricePos(2)));
+        assert_eq!(row_of(165, Tariff::Standard), None);
     }
 
     #[test]
