@@ -142,7 +142,8 @@ impl Session {
         let prices = self.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
         // A queue of so many in flight starts no more than that until answers are committed.
         let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
-        let writer = StoreWriter::start(self.store, self.claim, Some(CommitListener { committed, room }))?;
+        let listener = CommitListener { committed, room, events: events.clone() };
+        let writer = StoreWriter::start(self.store, self.claim, Some(listener))?;
         let parts = RunParts {
             run: self.run,
             experiment: Arc::new(self.experiment),

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, thread};
 
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    task,
+};
 
 use super::{
     account::Account,
@@ -22,7 +25,7 @@ use crate::{
     domain::{CasePos, Cost, RunEvent, RunRow, StopReason, TargetPos, TrialKey},
     queue::ProviderQueue,
     spend::{Ledger, Prices},
-    store::{RunClaim, Store, StoreError, StoreWriter, ToGrade, Write},
+    store::{Hurry, RunClaim, Store, StoreError, StoreWriter, ToGrade, Write},
 };
 
 /// How many stored answers are read ahead of their grading.
@@ -92,6 +95,7 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
         events,
         progress: Progress::new(failed),
     });
+    let hurrying = tokio::spawn(hurry_up(writer.hurry(), shutdown.clone()));
     let result = coordinator.work(shutdown).await;
     let summary = coordinator.finish();
     if result.is_ok() {
@@ -100,10 +104,19 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
         writer.send(Write::Queues { run, records }).await?;
         writer.send(Write::Status { run, status: summary.status, stop_reason }).await?;
     }
-    // The writer's thread has at most its channel left to write: blocking for that is meant.
-    writer.finish()?;
+    // Not on this thread: where the store is locked, the user's word must still be heard.
+    let finished = task::spawn_blocking(move || writer.finish()).await;
+    hurrying.abort();
+    finished.map_err(|error| RunError::Task(error.to_string()))??;
     result?;
     Ok(summary)
+}
+
+/// A store that is locked is waited for no longer once the user wants to stop at once.
+async fn hurry_up(hurry: Hurry, mut shutdown: watch::Receiver<Shutdown>) {
+    if shutdown.wait_for(|how| *how == Shutdown::Now).await.is_ok() {
+        hurry.up();
+    }
 }
 
 /// The trials of the targets of the account at `at`.
