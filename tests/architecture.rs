@@ -110,6 +110,38 @@ fn only_providers_ask_which_kind_a_provider_is() {
     assert!(asking.is_empty(), "files outside `providers` that name a kind: {}", asking.join(", "));
 }
 
+/// What a new dialect takes, told by one that nobody speaks (`providers/toy`): beside its folder, its file
+/// in the mock and what tests it, two names and two entries in lists.
+#[test]
+fn a_dialect_is_a_folder_a_file_of_the_mock_and_four_lines() {
+    let own = |path: &str| {
+        path.starts_with("providers/toy/")
+            || ["mock/toy.rs", "runner/toy_tests.rs", "runner/mod.rs"].contains(&path)
+    };
+    let mut lines = vec![];
+    for path in sources(Path::new("src")) {
+        let name = path.strip_prefix("src").expect("a file below src").display().to_string();
+        let text = fs::read_to_string(&path).expect("a source can be read");
+        let naming = text.lines().map(str::trim).filter(|line| !own(&name) && line.contains("toy"));
+        lines.extend(naming.map(|line| format!("{name}: {line}")));
+    }
+    lines.sort();
+    let expected = [
+        "mock/dialect.rs: &super::toy::DIALECT,",
+        "mock/mod.rs: mod toy;",
+        "providers/kind.rs: &super::toy::FACTS,",
+        "providers/mod.rs: mod toy;",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// All files of a folder, tests too.
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of sources can be read");
+    let paths = entries.map(|entry| entry.expect("an entry can be read").path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
 /// Floors above the wire on which every file that does something is tested where it stands: in itself, or
 /// by the `tests` of its room.
 const TESTED: [&str; 4] = ["app", "runner", "evidence", "spend"];

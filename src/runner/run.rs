@@ -250,7 +250,8 @@ mod tests {
                 })
             };
             let (commits, committed) = mpsc::unbounded_channel();
-            let listener = CommitListener { committed: commits, room: 4 };
+            let events = mpsc::unbounded_channel().0;
+            let listener = CommitListener { committed: commits, room: 4, events: events.clone() };
             let experiment = Arc::new(experiment());
             let parts = RunParts {
                 run: created.id,
@@ -264,7 +265,7 @@ mod tests {
                 failed: 0,
                 writer: StoreWriter::start(store, created.claim, Some(listener)).unwrap(),
                 committed,
-                events: mpsc::unbounded_channel().0,
+                events,
             };
             let (word, shutdown) = watch::channel(Shutdown::No);
             wish.into_iter().for_each(|wish| word.send(wish).unwrap());
