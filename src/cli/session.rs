@@ -59,7 +59,7 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
     // another costs more than most of the work itself. Graders that take long have threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
-        let progress = Progress::show(session.queues(), screen.quiet || screen.json);
+        let progress = Progress::show(session.queues(), session.ledger(), screen.quiet || screen.json);
         let mut listeners = vec![progress.listener(), Box::new(tell_lock) as Listener];
         if let Some(file) = &screen.events {
             listeners.push(file.listener(&session, output::note)?);

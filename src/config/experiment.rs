@@ -11,7 +11,7 @@ use super::{
 use crate::{
     domain::{
         Asked, AskerPos, Bounds, Call, Case, CaseId, CasePos, Cost, Fault, Faults, Price, Prompt, Purpose,
-        Question, Repeat, TargetName, TargetPos, TrialKey,
+        Question, Repeat, TargetName, TargetPos, TrialKey, Walk,
     },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
@@ -107,6 +107,7 @@ impl Experiment {
             worst: target.worst_case(bounds),
             demand: demand(input, bounds.said_output),
             first_attempt,
+            walk: Walk::default(),
             seed,
             hash,
         }

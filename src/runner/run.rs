@@ -46,8 +46,8 @@ pub struct RunParts {
     pub early_stop: Option<EarlyStop>,
     /// What each target costs, by the price rows of the run.
     pub prices: Vec<Prices>,
-    /// What the run has spent before, in earlier sessions.
-    pub spent: Cost,
+    /// What the run may spend, and has spent in earlier sessions.
+    pub ledger: Ledger,
     /// The store to look for earlier answers in, where a target uses them again.
     pub earlier: Option<Store>,
     /// Failed trials of earlier sessions that are not asked again.
@@ -67,7 +67,7 @@ pub struct RunParts {
 /// # Errors
 /// The store failed, or a task panicked. What was committed stays.
 pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result<RunSummary, RunError> {
-    let RunParts { run, experiment, plan, queues, early_stop, prices, spent, earlier, failed, .. } = parts;
+    let RunParts { run, experiment, plan, queues, early_stop, prices, ledger, earlier, failed, .. } = parts;
     let RunParts { writer, committed, events, .. } = parts;
     let mut lanes: Vec<Box<dyn Lane>> = vec![];
     for queue in &queues {
@@ -88,7 +88,7 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
         lanes,
         sources: sources.collect(),
         prices,
-        ledger: Ledger::new(experiment.settings.max_cost, spent),
+        ledger,
         early_stop,
         writes: writer.sender()?,
         committed,

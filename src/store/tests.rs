@@ -148,6 +148,8 @@ fn a_cancelled_trial_counts_as_one_attempt_of_unknown_cost() {
     let unpriced = file.read().unpriced_attempts(file.run).unwrap();
     let counts: Vec<(u32, u64)> = unpriced.iter().map(|(_, case, count)| (case.0, *count)).collect();
     assert_eq!(counts, [(0, 1), (1, 1)]);
+    let totals = file.read().attempt_totals(file.run, TargetPos(0)).unwrap();
+    assert_eq!(totals.lost_unpriced, 2, "what is printed is what the budget counts");
 }
 
 #[test]
