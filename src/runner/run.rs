@@ -260,7 +260,7 @@ mod tests {
                 early_stop: None,
                 prices: experiment.targets.iter().map(|target| target.prices.clone()).collect(),
                 experiment,
-                spent: Cost::ZERO,
+                ledger: Ledger::new(None, Cost::ZERO),
                 earlier: looks.then(|| Store::open_to_read(self.path()).unwrap()),
                 failed: 0,
                 writer: StoreWriter::start(store, created.claim, Some(listener)).unwrap(),
