@@ -9,6 +9,7 @@ use super::{
 use crate::{
     domain::{
         Bounds, Case, Cost, Demand, Fault, Faults, Parameters, Price, Prompt, Question, TargetName, Tariff,
+        UnixMillis,
     },
     providers::{Dialect, Kind, ReplayOutputs, Tokenizer, bounds_by_prompt, estimate_input_tokens},
     spend::Prices,
@@ -69,7 +70,7 @@ impl Target {
 
     /// The most that one attempt within these bounds can cost; `None` where nobody can say.
     pub(super) fn worst_case(&self, bounds: Bounds) -> Option<Cost> {
-        self.prices.worst(bounds, Tariff::Standard)
+        self.prices.worst(bounds, Tariff::Standard, UnixMillis::now())
     }
 }
 
@@ -87,11 +88,11 @@ pub fn reserved_output(bounds: Bounds) -> u64 {
 
 pub(super) fn ready_targets(
     settings: &Settings,
-    prices: Vec<Option<Price>>,
+    prices: Vec<Vec<Price>>,
     faults: &mut Faults,
 ) -> Vec<Target> {
     let mut targets = vec![];
-    for (target, price) in settings.targets.iter().zip(prices) {
+    for (target, prices) in settings.targets.iter().zip(prices) {
         let template = match PromptTemplate::compile(target.system.clone(), target.user.clone()) {
             Ok(template) => template,
             Err(error) => {
@@ -109,7 +110,7 @@ pub(super) fn ready_targets(
             settings: target.clone(),
             provider,
             kind,
-            prices: Prices::of_model(price),
+            prices: Prices::of_model(prices),
             dialect: kind.dialect(account.base_url.as_deref(), account.max_tokens_field),
             outputs: recorded_outputs(kind, target.outputs.as_deref(), faults),
             parameters: Arc::new(target.parameters.clone()),
