@@ -9,17 +9,23 @@ use crate::{
 };
 
 impl Experiment {
+    /// Whether a target may use answers of earlier runs again.
+    pub fn reuses(&self, target: TargetPos) -> bool {
+        let target = &self.targets[target.index()];
+        let kind = &self.settings.providers[target.provider].kind;
+        // What an application answers hangs on its code and its index, which nobody sees from here.
+        target.settings.reuse && !kind.is_recorded() && !kind.is_application()
+    }
+
     /// The hash of a trial's request, where its target's answers may be used again: BLAKE3 over the
     /// provider's kind and address, the model, the prompt, every parameter and the repeat. `None`
     /// where the target does not reuse answers, only plays recorded ones, or is an application.
     pub fn request_hash(&self, target: TargetPos, question: &Question) -> Option<RequestHash> {
-        let target = &self.targets[target.index()];
-        let provider = &self.settings.providers[target.provider];
-        // What an application answers hangs on its code and its index, which nobody sees from here.
-        let is_seen_whole = !provider.kind.is_recorded() && !provider.kind.is_application();
-        if !target.settings.reuse || !is_seen_whole {
+        if !self.reuses(target) {
             return None;
         }
+        let target = &self.targets[target.index()];
+        let provider = &self.settings.providers[target.provider];
         let mut whole = json!({
             "version": 1,
             "kind": provider.kind,
