@@ -113,7 +113,7 @@ impl Settings {
     }
 
     /// The settings of the account that `target` uses.
-    pub fn provider_of(&self, target: &TargetSettings) -> &ProviderSettings {
+    pub(super) fn provider_of(&self, target: &TargetSettings) -> &ProviderSettings {
         self.providers
             .iter()
             .find(|provider| provider.name == target.provider)
