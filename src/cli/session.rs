@@ -15,7 +15,7 @@ use crate::{
         show,
     },
     domain::{RunEvent, RunRow, RunStatus},
-    report::{count, duration, gates_text, left_text, scorecard_text},
+    report::{count, duration, gates_text, left_text, scorecard_text, wrapped},
 };
 
 /// What a session shows.
@@ -106,7 +106,7 @@ fn tell_lock(event: &RunEvent) {
 /// Tells why a session ended before all was done.
 pub(super) fn tell_stops(summary: &RunSummary) {
     for reason in &summary.stops {
-        output::note(&format!("stopped: {reason}"));
+        output::note(wrapped("stopped: ", &reason.to_string()).trim_end());
     }
 }
 
