@@ -14,9 +14,9 @@ use super::{
     bucket::{Bucket, Mark},
 };
 
-/// The share of the server's burst of requests that is used at once. Its bucket fills from when the first request
-/// reaches it, and requests overtake each other on their way: a bucket as large as the server's would
-/// be ahead of it now and then, and where waits are told in whole seconds each refusal costs one.
+/// The share of the server's burst of requests that is used at once. Its bucket fills from when the first
+/// request reaches it, and requests overtake each other on their way: a bucket as large as the server's
+/// would be ahead of it now and then, and where waits are told in whole seconds each refusal costs one.
 const BURST_SHARE: f64 = 0.9;
 
 /// What was taken for one attempt.
@@ -171,7 +171,7 @@ impl Limiter {
                 (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
-        let bursts = PerDimension { requests: burst_s * BURST_SHARE, input: burst_s, output: burst_s };
+        let bursts = bursts(burst_s);
         let each = self.buckets.each.as_mut().zip(limits.per_minute).zip(bursts.zip(sent.each));
         for ((bucket, limit), (burst_s, sent)) in each {
             set_up(bucket, limit, burst_s, sent);
@@ -179,6 +179,11 @@ impl Limiter {
         let both = sent.each.input.saturating_add(sent.each.output);
         set_up(&mut self.buckets.tokens, limits.tokens, burst_s, both);
     }
+}
+
+/// The seconds' worth of each limit that are used at once, of the `burst_s` that are configured.
+pub fn bursts(burst_s: f64) -> PerDimension<f64> {
+    PerDimension { requests: burst_s * BURST_SHARE, input: burst_s, output: burst_s }
 }
 
 /// All that was sent since the first trial.
