@@ -233,6 +233,15 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_that_cannot_be_kept_is_refused_before_a_run_is_made() {
+        let stored = Stored::new();
+        let asking = Asking { repeats: 4, max_cost: "1".parse().ok() };
+        let error = flips(&stored).ask_again(asking).unwrap_err().to_string();
+        assert!(error.contains("model `m-good` has no price, so the budget"), "{error}");
+        assert_eq!(stored.open().list_runs().unwrap().len(), 1);
+    }
+
+    #[test]
     fn after_a_side_that_was_stopped_the_other_is_not_asked() {
         let stored = Stored::new();
         let mut fresh = flips(&stored).ask_again(Asking { repeats: 4, max_cost: None }).unwrap();

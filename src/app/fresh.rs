@@ -91,7 +91,9 @@ pub(super) fn again(
         Ok(())
     })?;
     let price = prices.into_iter().nth(at).flatten();
-    Ok(Experiment::prepare(settings, vec![price], cases, None)?)
+    let experiment = Experiment::prepare(settings, vec![price], cases, None)?;
+    experiment.check_budget()?;
+    Ok(experiment)
 }
 
 /// Makes the run of one side in the store.

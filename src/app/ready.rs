@@ -77,6 +77,7 @@ impl Ready {
         let selected = golden::select(&golden, &settings.selection)?;
         let cases = of_shard(&selected, &settings)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
+        experiment.check_budget()?;
         Ok(Self { experiment, golden, selected, store })
     }
 

@@ -59,6 +59,8 @@ pub struct TargetSettings {
     pub simulate: SimulatedTarget,
     /// Whether answers of earlier runs to identical requests are used again.
     pub reuse: bool,
+    /// The most that one answer of an application costs; `None` where the experiment does not say.
+    pub max_cost_per_answer: Option<Cost>,
 }
 
 /// A whole experiment as it is meant.

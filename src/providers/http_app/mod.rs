@@ -18,7 +18,7 @@ pub use self::{
 };
 use super::{
     Provider, Rejection, openai,
-    provider::{handed_over, question_of},
+    provider::{bounds_of_application, handed_over, question_of},
     wire::{
         HttpError, HttpSettings,
         error_body::ErrorBody,
@@ -58,7 +58,8 @@ pub enum HttpAppError {
 
 impl Provider for HttpApp {
     fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
-        handed_over(question)
+        let bounds = bounds_of_application(&question);
+        handed_over(question, bounds)
     }
 
     fn send<'a>(
