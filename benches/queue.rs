@@ -6,7 +6,7 @@ use caseload::{
     domain::{
         Asked, AskerPos, Begun, Bounds, Call, Case, CasePos, Demand, Examples, Fingerprint, Input, Outgoing,
         Parameters, PassIf, Prompt, Purpose, Question, Repeat, Reply, RunRow, Settlement, TargetPos,
-        TrialKey, Usage,
+        TrialKey, Usage, Walk,
     },
     providers::{Provider, Rejection},
     queue::{Hooks, Limits, ProviderQueue, QueueSettings},
@@ -86,6 +86,7 @@ fn call(queue: &ProviderQueue) -> Call {
         worst: None,
         demand: Demand { input: 100, output: 1_000 },
         first_attempt: 1,
+        walk: Walk::default(),
         seed: 1,
         hash: None,
     }

@@ -126,17 +126,25 @@ fn what_extra_sends_decides_what_an_answer_may_cost() {
     }
 }
 
+/// `50000.0` beside 10 was taken for nothing: $9.00 of a cent.
 #[test]
 fn a_budget_is_refused_where_nobody_can_say_how_long_an_answer_is() {
-    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
-    let text = budgeted(&stub.url(), "0.01", "max_tokens = 10\nextra = { max_tokens = \"all\" }");
-    let project = Project::new().with_cases(3).with("e.toml", &text);
-    project
-        .caseload(&["run", "e.toml"])
-        .exits(2)
-        .stderr_has("nobody can say how long an answer of target `t` can be")
-        .stderr_has("set `max_tokens`");
-    assert_eq!(stub.count(), 0);
+    for extra in [
+        "max_tokens = \"all\"",
+        "max_completion_tokens = 50000.0",
+        "max_completion_tokens = \"50000\"",
+        "options = { num_predict = -1 }",
+    ] {
+        let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+        let text = budgeted(&stub.url(), "0.01", &format!("max_tokens = 10\nextra = {{ {extra} }}"));
+        let project = Project::new().with_cases(3).with("e.toml", &text);
+        project
+            .caseload(&["run", "e.toml"])
+            .exits(2)
+            .stderr_has("nobody can say how long an answer of target `t` can be")
+            .stderr_has("set `max_tokens`");
+        assert_eq!(stub.count(), 0, "{extra}");
+    }
 }
 
 #[test]
@@ -199,6 +207,54 @@ fn without_max_tokens_the_ceiling_is_the_models_own_or_unknown() {
             }
         }
     }
+}
+
+/// $0.7042 of attempts that failed after they were billed stood nowhere beside "cost $0.0055".
+#[test]
+fn what_failed_attempts_cost_stands_beside_the_cost_of_the_answers() {
+    let stub = Stub::new(|number, _| {
+        let answer = Answer::chat("It is right 0.");
+        let failed = answer.body.replace("\"finish_reason\":\"stop\"", "\"finish_reason\":\"error\"");
+        if number == 0 { Answer { body: failed, ..answer } } else { answer }
+    });
+    let text = experiment(&stub.url(), "openai", &prices("input = 1.00, output = 2000.00"));
+    let project = Project::new().with_cases(2).with("e.toml", &text);
+    let ran = project.caseload(&["run", "e.toml"]).exits(0);
+    ran.stderr_has("spent $0.0300").stdout_has("$0.03003 with the attempts that failed");
+    let card = project.caseload(&["show", "--json"]).exits(0).json();
+    let target = &card["targets"][0];
+    assert_eq!((&target["attempts"], &target["failed_attempts"]), (&json!(3), &json!(1)));
+    assert_eq!((&target["cost_usd"], &target["attempts_cost_usd"]), (&json!("0.02002"), &json!("0.03003")));
+}
+
+#[test]
+fn why_a_cost_is_unknown_is_what_is_missing() {
+    let stub = Stub::new(|_, _| {
+        let mut answer: Value = serde_json::from_str(&Answer::chat("It is right 0.").body).unwrap();
+        answer.as_object_mut().unwrap().remove("usage");
+        Answer::json(&answer)
+    });
+    let rates = prices("input = 3.00, output = 6.00");
+    for (rates, why) in
+        [(rates.as_str(), "no answer told a usage that can be priced"), ("", "no price for `m`")]
+    {
+        let project = Project::new().with_cases(2).with("e.toml", &experiment(&stub.url(), "openai", rates));
+        project.caseload(&["run", "e.toml"]).exits(0).stdout_has(&format!("unknown: {why}"));
+    }
+}
+
+/// Copies of answers without a price were "asked then for $0.00".
+#[test]
+fn what_copies_cost_once_is_unknown_where_nobody_knew() {
+    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+    let text = experiment(&stub.url(), "openai", "").replace("model = \"m\"", "model = \"m\"\nreuse = true");
+    let project = Project::new().with_cases(2).with("e.toml", &text);
+    project.caseload(&["run", "e.toml"]).exits(0);
+    project.caseload(&["run", "e.toml"]).exits(0).stdout_has("asked then at an unknown cost");
+    let card = project.caseload(&["show", "--json"]).exits(0).json();
+    let target = &card["targets"][0];
+    assert_eq!((&target["reused_trials"], &target["reused_unknown_trials"]), (&json!(2), &json!(2)));
+    assert_eq!(target["reused_original_cost_usd"], Value::Null);
 }
 
 /// What was stopped at once was forgotten when its trial was answered later: $1.64 of $0.50 after nine

@@ -148,6 +148,7 @@ fn is_urgent(event: &RunEvent) -> bool {
             | RunEvent::Paused { .. }
             | RunEvent::Steered { .. }
             | RunEvent::Stopped(_)
+            | RunEvent::StoreLocked { .. }
             | RunEvent::RunFinished { .. }
     )
 }

@@ -79,6 +79,9 @@ impl Names {
             }
             RunEvent::Graded { call, verdict } => What::Graded { call: named(call), verdict: *verdict },
             RunEvent::Stopped(reason) => What::Stopped(Stop::of(reason)),
+            RunEvent::StoreLocked { answers, patience } => {
+                What::StoreLocked { answers: *answers, patience_ms: millis(*patience) }
+            }
             RunEvent::RunFinished { status, ended, failed, pending, wall } => What::RunFinished {
                 status: *status,
                 ended: *ended,
@@ -178,6 +181,10 @@ enum What<'a> {
         verdict: Verdict,
     },
     Stopped(Stop<'a>),
+    StoreLocked {
+        answers: u64,
+        patience_ms: u64,
+    },
     RunFinished {
         status: RunStatus,
         ended: u64,

@@ -77,5 +77,6 @@ pub use crate::{
     golden::{Filter, Selection},
     providers::exec::supervisor,
     runner::{RunSummary, Shutdown},
+    spend::Ledger,
     store::{Forget, Merged, RunDetail, Store},
 };

@@ -8,6 +8,7 @@ use crate::{
     domain::{CasePos, Repeat, TargetPos},
     estimate::sample::stratified_sample,
     runner::RunSummary,
+    spend::Ledger,
     store::Store,
 };
 
@@ -48,6 +49,7 @@ pub fn begin(file: &Path, overrides: &Overrides, cases: usize) -> Result<Pilot, 
     if let Some(limit) = overrides.max_cost {
         let whole = session.experiment.settings.max_cost;
         session.experiment.settings.max_cost = Some(whole.map_or(limit, |whole| whole.min(limit)));
+        session.ledger = Ledger::new(session.experiment.settings.max_cost, session.ledger.spent());
     }
     let later = session.plan.left_for_later();
     Ok(Pilot { session, later })

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     config,
     domain::{Cost, ErrorClass, Outcome, RunRow, RunStatus},
+    spend::Ledger,
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
 
@@ -71,8 +72,9 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
         let worst = experiment.worst_case(target, case).unwrap_or(Cost::ZERO);
         spent = spent.saturating_add(worst.times(attempts).unwrap_or(Cost::ZERO));
     }
+    let ledger = Ledger::new(experiment.settings.max_cost, spent);
     let name = detail.row.name;
-    Ok(Resumed::Session(Box::new(Session { run, name, claim, experiment, plan, spent, failed, store })))
+    Ok(Resumed::Session(Box::new(Session { run, name, claim, experiment, plan, ledger, failed, store })))
 }
 
 /// The latest run of an experiment, if trials of it are to do.

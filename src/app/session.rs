@@ -13,6 +13,7 @@ use crate::{
     config::{self, Experiment},
     domain::{Cost, ProviderName, RunEvent, RunId, RunRow, TargetPos, TrialKey},
     runner::{self, RunParts, RunSummary, Shutdown, TrialPlan},
+    spend::Ledger,
     store::{CommitListener, CreatedRun, RunClaim, Store, StoreWriter},
 };
 
@@ -28,8 +29,8 @@ pub struct Session {
     pub(super) claim: RunClaim,
     pub(super) experiment: Experiment,
     pub(super) plan: TrialPlan,
-    /// What earlier sessions spent.
-    pub(super) spent: Cost,
+    /// What it may spend, and what earlier sessions spent.
+    pub(super) ledger: Ledger,
     /// Failed trials of earlier sessions that this one does not ask again.
     pub(super) failed: u64,
     pub(super) store: Store,
@@ -60,13 +61,14 @@ impl Session {
     /// A new run, of which nothing is done yet.
     pub(super) fn of_new(created: CreatedRun, experiment: Experiment, store: Store) -> Self {
         let plan = empty_plan(&experiment);
+        let ledger = Ledger::new(experiment.settings.max_cost, Cost::ZERO);
         Self {
             run: created.id,
             name: created.name,
             claim: created.claim,
             experiment,
             plan,
-            spent: Cost::ZERO,
+            ledger,
             failed: 0,
             store,
         }
@@ -85,6 +87,11 @@ impl Session {
     /// Where the run is stored.
     pub fn store_path(&self) -> &Path {
         self.store.path()
+    }
+
+    /// What is spent, whenever that is asked.
+    pub fn ledger(&self) -> Ledger {
+        self.ledger.clone()
     }
 
     /// What each queue has to do, in the order of the experiment's accounts.
@@ -142,7 +149,8 @@ impl Session {
         let prices = self.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
         // A queue of so many in flight starts no more than that until answers are committed.
         let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
-        let writer = StoreWriter::start(self.store, self.claim, Some(CommitListener { committed, room }))?;
+        let listener = CommitListener { committed, room, events: events.clone() };
+        let writer = StoreWriter::start(self.store, self.claim, Some(listener))?;
         let parts = RunParts {
             run: self.run,
             experiment: Arc::new(self.experiment),
@@ -150,7 +158,7 @@ impl Session {
             queues,
             early_stop,
             prices,
-            spent: self.spent,
+            ledger: self.ledger,
             earlier,
             failed: self.failed,
             writer,

@@ -88,6 +88,7 @@ pub fn main() -> ExitCode {
 fn command_line() -> ExitStatus {
     let cli = Cli::parse();
     log_to_stderr(cli.verbose);
+    fail_beyond_the_file_size_limit();
     let done = match cli.command {
         Command::Init(arguments) => init::init(&arguments),
         Command::Check(arguments) => check::check(&arguments),
@@ -120,6 +121,26 @@ fn command_line() -> ExitStatus {
         }
     }
 }
+
+/// Lets a write beyond the limit of a file's size (`ulimit -f`) fail as one on a full disk does. Unheeded,
+/// the signal that comes with it would end the process, and answers that were paid with it.
+#[cfg(unix)]
+fn fail_beyond_the_file_size_limit() {
+    use tokio::{
+        runtime::Builder,
+        signal::unix::{SignalKind, signal},
+    };
+    let kind = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // Whoever listens once has it caught for as long as the process lives. Where that cannot be, the
+    // signal ends the process, as it would any.
+    let _ = Builder::new_current_thread().enable_io().build().map(|runtime| {
+        let _entered = runtime.enter();
+        signal(kind).map(drop)
+    });
+}
+
+#[cfg(not(unix))]
+fn fail_beyond_the_file_size_limit() {}
 
 fn log_to_stderr(verbose: u8) {
     use tracing_subscriber::EnvFilter;

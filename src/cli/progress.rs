@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio::{sync::oneshot, task::JoinHandle, time};
 
 use crate::{
-    app::{Listener, QueueWork},
+    app::{Ledger, Listener, QueueWork},
     domain::{Cost, Outcome, ProviderName, QueueControl, RunEvent},
     report::{control_text, count, dollars, duration},
 };
@@ -61,14 +61,14 @@ struct RunProgress {
     queues: Vec<QueueProgress>,
     started: Instant,
     ended: u64,
-    cost: Cost,
+    ledger: Ledger,
     cost_unknown: bool,
 }
 
 impl RunProgress {
-    fn new(work: Vec<QueueWork>) -> Self {
+    fn new(work: Vec<QueueWork>, ledger: Ledger) -> Self {
         let queues = work.into_iter().map(QueueProgress::new).collect();
-        Self { queues, started: Instant::now(), ended: 0, cost: Cost::ZERO, cost_unknown: false }
+        Self { queues, started: Instant::now(), ended: 0, ledger, cost_unknown: false }
     }
 
     fn note(&mut self, event: &RunEvent, now: Instant) {
@@ -83,10 +83,7 @@ impl RunProgress {
             }
             RunEvent::Ended { provider, end, .. } => {
                 self.ended += 1;
-                match end.cost {
-                    Some(cost) => self.cost += cost,
-                    None => self.cost_unknown = true,
-                }
+                self.cost_unknown |= end.cost.is_none() && end.outcome != Outcome::Failed;
                 self.with(provider, |queue| {
                     queue.in_flight -= 1;
                     queue.done += 1;
@@ -127,12 +124,18 @@ impl RunProgress {
             (0, _) => "ETA unknown".to_owned(),
             _ => format!("ETA {}", duration(Duration::from_secs_f64(remaining_s.min(1e9)))),
         };
-        let cost = match (self.cost_unknown, self.cost) {
-            (true, Cost::ZERO) => "unknown".to_owned(),
-            (true, cost) => format!("at least {}", dollars(cost)),
-            (false, cost) => dollars(cost),
+        // Within a limit what is not known counts at its worst.
+        let spent = match (self.ledger.limit(), self.cost_unknown, self.ledger.spent()) {
+            (Some(limit), _, spent) => format!("{} of {}", dollars(spent), dollars(limit)),
+            (None, true, Cost::ZERO) => "unknown".to_owned(),
+            (None, true, spent) => format!("at least {}", dollars(spent)),
+            (None, false, spent) => dollars(spent),
         };
-        format!("{:width$}  {:>15}  {eta}  cost {cost}", "total", format!("{}/{}", count(done), count(total)))
+        format!(
+            "{:width$}  {:>15}  {eta}  spent {spent}",
+            "total",
+            format!("{}/{}", count(done), count(total))
+        )
     }
 }
 
@@ -169,8 +172,8 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Begins to draw.
-    pub(super) fn show(work: Vec<QueueWork>, quiet: bool) -> Self {
-        let state = Arc::new(Mutex::new(RunProgress::new(work)));
+    pub(super) fn show(work: Vec<QueueWork>, ledger: Ledger, quiet: bool) -> Self {
+        let state = Arc::new(Mutex::new(RunProgress::new(work, ledger)));
         let display = Display::new(locked(&state).queues.len(), quiet);
         let (finish, finished) = oneshot::channel();
         let drawing = tokio::spawn(draw(display, Arc::clone(&state), finished));
@@ -260,10 +263,12 @@ mod tests {
     use crate::domain::{ErrorClass, Failure, FailureKind, event_samples};
 
     #[test]
-    fn the_lines_tell_rate_flight_retries_pause_eta_and_cost() {
+    fn the_lines_tell_rate_flight_retries_pause_eta_and_what_is_spent() {
         let provider = ProviderName::from("anthropic");
-        let mut progress =
-            RunProgress::new(vec![QueueWork { provider: provider.clone(), total: 1_000, done: 0 }]);
+        let work = QueueWork { provider: provider.clone(), total: 1_000, done: 0 };
+        // Attempts that failed were paid, too: no trial's cost tells of them.
+        let spent: Cost = "0.1548".parse().unwrap();
+        let mut progress = RunProgress::new(vec![work.clone()], Ledger::new(None, spent));
         let start = progress.started;
         let call = event_samples::call();
         for _ in 0..100 {
@@ -286,8 +291,11 @@ mod tests {
             progress.lines(start + Duration::from_secs(5)),
             [
                 "anthropic         50/1,000  10.0/s  in flight 50  retries 1  paused 2.00 s",
-                "total             50/1,000  ETA 1 min 35 s  cost $0.5000",
+                "total             50/1,000  ETA 1 min 35 s  spent $0.1548",
             ]
         );
+        let limited =
+            RunProgress::new(vec![work], Ledger::new(Some(Cost::from_picodollars(200_000_000_000)), spent));
+        assert!(limited.lines(start)[1].ends_with("spent $0.1548 of $0.2000"), "{:?}", limited.lines(start));
     }
 }

@@ -10,9 +10,12 @@ use tokio::sync::watch;
 
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
 use crate::{
-    app::{AppError, EventFile, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates, show},
-    domain::{RunId, RunRow},
-    report::{count, gates_text, scorecard_text},
+    app::{
+        AppError, EventFile, Listener, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates,
+        show,
+    },
+    domain::{RunEvent, RunId, RunRow},
+    report::{count, duration, gates_text, scorecard_text},
 };
 
 /// What a session shows.
@@ -56,8 +59,8 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
     // another costs more than most of the work itself. Graders that take long have threads of their own.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let summary = runtime.block_on(async {
-        let progress = Progress::show(session.queues(), screen.quiet || screen.json);
-        let mut listeners = vec![progress.listener()];
+        let progress = Progress::show(session.queues(), session.ledger(), screen.quiet || screen.json);
+        let mut listeners = vec![progress.listener(), Box::new(tell_lock) as Listener];
         if let Some(file) = &screen.events {
             listeners.push(file.listener(&session, output::note)?);
         }
@@ -70,6 +73,18 @@ pub(super) fn ask_to_the_end(session: Session, screen: &Screen) -> Result<RunSum
     // A second Ctrl-C may leave a lookup or a connection behind: nothing waits for it.
     runtime.shutdown_background();
     Ok(summary)
+}
+
+/// Tells that the store is locked, also where no progress is shown.
+fn tell_lock(event: &RunEvent) {
+    if let RunEvent::StoreLocked { answers, patience } = event {
+        output::note(&format!(
+            "the store is locked by another process: {} answers wait to be stored, for at most {}; Ctrl-C \
+             twice gives them up",
+            count(*answers),
+            duration(*patience)
+        ));
+    }
 }
 
 /// Opens the store of a run that this process knows of.

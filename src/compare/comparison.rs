@@ -57,6 +57,18 @@ pub struct Comparison {
     pub notes: Vec<String>,
 }
 
+impl Comparison {
+    /// By how much all answers of B cost more than those of A; `None` where a total is only what is known
+    /// of it, or A's is nothing.
+    pub fn total_increase(&self) -> Option<f64> {
+        if self.sides.iter().any(|side| side.cost_unknown_trials > 0) {
+            return None;
+        }
+        let [a, b] = self.cost.total_usd.map(|total| total.map(Cost::dollars));
+        a.filter(|a| *a > 0.0).zip(b).map(|(a, b)| b / a - 1.0)
+    }
+}
+
 /// What the gates say together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     domain::{
         Asked, AskerPos, Bounds, Call, Case, CaseId, CasePos, Cost, Demand, Fault, Faults, Price, Prompt,
-        Purpose, Question, Repeat, TargetName, TargetPos, TrialKey,
+        Purpose, Question, Repeat, TargetName, TargetPos, TrialKey, Walk,
     },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
@@ -104,6 +104,7 @@ impl Experiment {
             worst: target.worst_case(bounds),
             demand: Demand { input, output: bounds.reserved_output() },
             first_attempt,
+            walk: Walk::default(),
             seed,
             hash,
         }

@@ -1,6 +1,10 @@
 //! One question to one account, whatever it is for: what goes out, and the most it can be billed for.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -29,10 +33,24 @@ pub struct Call {
     pub demand: Demand,
     /// The number of its first attempt.
     pub first_attempt: u32,
+    /// How far it is with its retries.
+    pub walk: Walk,
     /// The seed of its draws (jitter).
     pub seed: u64,
     /// What identifies its question, where answers may be used again.
     pub hash: Option<[u8; 32]>,
+}
+
+/// How far a call is with its retries: nothing was used up of a new one's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Walk {
+    /// The retries it has had.
+    pub retries: u32,
+    /// What it has used of the time that it may take.
+    pub took: Duration,
+    /// When its next attempt may start. A clock of this process, which no other one has.
+    #[serde(skip)]
+    pub not_before: Option<Instant>,
 }
 
 /// What is handed over: to a model the very bytes, to whoever answers by case the question itself.
@@ -178,6 +196,7 @@ mod tests {
             worst: None,
             demand: Demand { input: 4, output: 1_024 },
             first_attempt: 3,
+            walk: Walk::default(),
             seed: 9,
             hash: Some([1; 32]),
         };

@@ -212,6 +212,13 @@ pub enum RunEvent {
     },
     /// Something stopped.
     Stopped(StopReason),
+    /// Another process keeps the store locked.
+    StoreLocked {
+        /// Answers that came and wait to be stored.
+        answers: u64,
+        /// How long they still wait.
+        patience: Duration,
+    },
     /// The session ends.
     RunFinished {
         /// Where the run stands now.

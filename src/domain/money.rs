@@ -47,6 +47,20 @@ impl Cost {
         picodollars / 1e12
     }
 
+    /// Dollars as others count them, with as many digits as they like, to the nearest picodollar; `None`
+    /// where that is no amount: below 0, no number, more than can be counted.
+    pub fn rounded(dollars: &str) -> Option<Self> {
+        if let Ok(exact) = dollars.parse() {
+            return Some(exact);
+        }
+        let dollars: f64 = dollars.parse().ok()?;
+        let picodollars = (dollars * 1e12).round();
+        #[expect(clippy::cast_precision_loss, reason = "the end itself does not matter")]
+        let is_amount = dollars >= 0.0 && picodollars < i64::MAX as f64;
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and within the ends")]
+        is_amount.then_some(Self(picodollars as i64))
+    }
+
     /// `tokens` at this price a token; `None` when that is more than can be counted.
     pub fn times(self, tokens: u64) -> Option<Self> {
         i64::try_from(tokens).ok().and_then(|tokens| self.0.checked_mul(tokens)).map(Self)

@@ -91,10 +91,17 @@ impl Price {
         self.rates_for(usage.input_total()).cost(usage)
     }
 
-    /// The most that a request of `input_tokens` and at most `output_tokens` can cost.
+    /// The most that a request of at most `input_tokens` and `output_tokens` can cost, in whichever tier
+    /// its prompt falls: a lower one may be dearer.
     pub fn worst_case(&self, input_tokens: u64, output_tokens: u64) -> Option<Cost> {
-        let rates = self.rates_for(input_tokens);
-        Some(rates.dearest_input().times(input_tokens)? + rates.output.times(output_tokens)?)
+        let tiers = self.tiers.iter().map(|tier| (tier.above_input_tokens, &tier.rates));
+        let reached = tiers.filter(|(above, _)| input_tokens > *above);
+        let begins: Vec<(u64, &Rates)> = std::iter::once((0, &self.rates)).chain(reached).collect();
+        let ends = begins.iter().skip(1).map(|(above, _)| *above).chain([input_tokens]);
+        let costs = begins.iter().zip(ends).map(|((_, rates), input)| {
+            Some(rates.dearest_input().times(input)? + rates.output.times(output_tokens)?)
+        });
+        costs.collect::<Option<Vec<Cost>>>()?.into_iter().max()
     }
 }
 
@@ -169,5 +176,25 @@ mod tests {
     fn the_worst_case_writes_the_whole_prompt_at_the_dearest_rate() {
         let price = price(anthropic(), vec![]);
         assert_eq!(price.worst_case(1_000, 100).unwrap().to_string(), "0.0075");
+    }
+
+    /// Bytes bound a prompt from above: one of 250 bytes may have 150 tokens at ten times the price.
+    #[test]
+    fn the_worst_case_is_that_of_the_dearest_tier_in_reach() {
+        let flat = |dollars| Rates {
+            input: per_million(dollars),
+            output: per_million(dollars),
+            cache_read: None,
+            cache_write_5m: None,
+            cache_write_30m: None,
+            cache_write_1h: None,
+        };
+        let tier = |above_input_tokens, dollars| Tier { above_input_tokens, rates: flat(dollars) };
+        let price = price(flat("10"), vec![tier(150, "1"), tier(400, "20")]);
+        let worst = |input| price.worst_case(input, 50).unwrap().to_string();
+        assert_eq!(worst(100), "0.0015");
+        assert_eq!(worst(250), "0.002", "150 tokens at the first rates");
+        assert_eq!(worst(400), "0.002");
+        assert_eq!(worst(401), "0.00902");
     }
 }

@@ -1,16 +1,23 @@
 //! What became of a call that was handed to a queue.
 
-use super::{Attempt, Failure, Outcome, Reply, UnixMillis};
+use super::{Attempt, Failure, Outcome, Reply, UnixMillis, Walk};
 
 /// What became of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Settlement {
     /// It ended.
     Ended(Box<Settled>),
-    /// Its queue or its asker stopped, or it may not be repeated: it goes back to pending.
+    /// Its queue or its asker stopped: it goes back to pending.
     Returned {
         /// What was sent for it all the same.
         attempts: Vec<Attempt>,
+    },
+    /// It may not be repeated yet. Handed over again with that walk, it goes on where it was.
+    Postponed {
+        /// What was sent for it.
+        attempts: Vec<Attempt>,
+        /// How far it is.
+        walk: Walk,
     },
 }
 

@@ -1,6 +1,12 @@
 //! Dollars: from tokens to money, with what is uncertain about it.
 
-use super::{Range, input::InputTokens, output::OutputTokens, range::whole, wall_time::CacheUse};
+use super::{
+    Range,
+    input::{InputTokens, share_of},
+    output::OutputTokens,
+    range::whole,
+    wall_time::CacheUse,
+};
 use crate::{
     config::{Experiment, PlannedCase},
     domain::{CacheLifetime, Cost, Rates, TargetPos, Tariff, Usage},
@@ -12,8 +18,9 @@ use crate::{
 pub struct Dollars {
     /// As the experiment is set up: live, with the cache if it is expected to work.
     pub expected: Range,
-    /// Were every answer as long as it may be, and nothing cached; `None` where nobody can say how long
-    /// that is.
+    /// Were every prompt at the upper end of its count and every answer as long as it may be, nothing
+    /// read from a cache and, where one is set up, the shared part written by each; `None` where nobody
+    /// can say how long an answer may be. No range ends above it.
     pub ceiling: Option<f64>,
     /// Live, without any cache.
     pub live: Range,
@@ -35,19 +42,24 @@ pub fn dollars(
     cache: Option<CacheUse>,
 ) -> Option<Dollars> {
     let target = &experiment.targets[target.index()];
-    let bill = Bill::of(&experiment.cases, &target.prices, input)?;
+    let bill = Bill::of(&experiment.cases, &target.prices, input, 1.0)?;
     let live = bill.range(input.total, output.total, Tariff::Standard)?;
     let lifetime = target.settings.parameters.cache.map(|cache| cache.lifetime);
-    let prefix = Prefix { prices: &target.prices, tokens: input.shared_prefix, lifetime };
-    let cached = cache.and_then(|cache| Some(live.plus(prefix.change(cache)?)));
-    // A cache that is merely possible is shown beside; one that is set up is what is expected.
-    let expected = if cache.is_some_and(|cache| cache.is_set_up) { cached.unwrap_or(live) } else { live };
-    let most = |tokens| bill.cost(1.0, tokens, Tariff::Standard).map(Cost::dollars);
+    let prefix = Prefix { bill: &bill, tokens: input.shared_prefix, lifetime };
+    let set_up = cache.filter(|cache| cache.is_set_up);
+    let ceiling = output.ceiling.and_then(|tokens| {
+        let written = if set_up.is_some() { prefix.all_written(input.upper_share())? } else { 0.0 };
+        Some(bill.most(&experiment.cases, input, tokens)?.dollars() + written)
+    });
+    let within = |range: Range| ceiling.map_or(range, |ceiling| range.at_most(ceiling));
+    let cached = cache.and_then(|cache| Some(within(live.plus(prefix.change(cache)?))));
+    let live = within(live);
     Some(Dollars {
-        expected,
-        ceiling: output.ceiling.and_then(most),
+        // A cache that is merely possible is shown beside; one that is set up is what is expected.
+        expected: set_up.and(cached).unwrap_or(live),
+        ceiling,
         live,
-        batch: bill.range(input.total, output.total, Tariff::Batch),
+        batch: bill.range(input.total, output.total, Tariff::Batch).map(within),
         cached,
     })
 }
@@ -69,10 +81,12 @@ struct Tier {
 }
 
 impl<'a> Bill<'a> {
-    fn of(cases: &[PlannedCase], prices: &'a Prices, input: &InputTokens) -> Option<Self> {
+    /// Of `share` of the input that was counted.
+    fn of(cases: &[PlannedCase], prices: &'a Prices, input: &InputTokens, share: f64) -> Option<Self> {
         let mut tiers: Vec<Tier> = vec![];
         for (planned, tokens) in cases.iter().zip(&input.per_case) {
-            let prompt = whole(*tokens);
+            let tokens = share * tokens;
+            let prompt = whole(tokens);
             let rates = prices.rates(prompt)?;
             let repeats = f64::from(planned.repeats);
             match tiers.iter_mut().find(|tier| prices.rates(tier.prompt) == Some(rates)) {
@@ -100,10 +114,19 @@ impl<'a> Bill<'a> {
         self.tiers.iter().map(of_tier).sum()
     }
 
+    /// What everything costs with all input at its upper end, in whichever tier that is dearer: the
+    /// prompts may be as long as they were counted, too.
+    fn most(&self, cases: &[PlannedCase], input: &InputTokens, output: f64) -> Option<Cost> {
+        let share = input.upper_share();
+        let longer = Self::of(cases, self.prices, input, share)?;
+        let longer = longer.cost(1.0, output, Tariff::Standard)?;
+        Some(longer.max(self.cost(share, output, Tariff::Standard)?))
+    }
+
     /// The same over what is uncertain of both; `None` where the tariff has no price.
     fn range(&self, input: Range, output: Range, tariff: Tariff) -> Option<Range> {
         let dollars = |share: f64, output: f64| self.cost(share, output, tariff).map(Cost::dollars);
-        let of_input = |tokens: f64| dollars(if input.mid > 0.0 { tokens / input.mid } else { 1.0 }, 0.0);
+        let of_input = |tokens: f64| dollars(share_of(tokens, input.mid), 0.0);
         let of_output = |tokens: f64| dollars(0.0, tokens);
         Some(ends(input, of_input)?.plus(ends(output, of_output)?))
     }
@@ -115,50 +138,60 @@ fn ends(range: Range, dollars: impl Fn(f64) -> Option<f64>) -> Option<Range> {
 
 /// What all requests of a target begin with, and for how long it is asked to be kept.
 struct Prefix<'a> {
-    prices: &'a Prices,
+    bill: &'a Bill<'a>,
     tokens: f64,
     lifetime: Option<CacheLifetime>,
 }
+
+/// One part of a usage.
+type Part = fn(&mut Usage) -> &mut u64;
 
 impl Prefix<'_> {
     /// What a cache changes of the cost: dearer writes, cheaper reads. `None` where one of them has no
     /// price.
     fn change(&self, cache: CacheUse) -> Option<Range> {
-        let plain = |requests| self.dollars(requests, |usage| &mut usage.input_uncached);
-        let read = |requests| self.dollars(requests, |usage| &mut usage.cache_read);
-        let write = |requests| self.dollars(requests, self.written());
+        let plain = |requests| self.dollars(requests, |_| PLAIN);
+        let read = |requests| self.dollars(requests, |_| |usage| &mut usage.cache_read);
+        let write = |requests| self.dollars(requests, |rates| self.written(rates));
         let mid = write(cache.writes)? - plain(cache.writes)? - (plain(cache.reads)? - read(cache.reads)?);
         let off = 2.0 * cache.spread * (write(1.0)? - read(1.0)?);
         Some(Range { low: mid - off, mid, high: mid + off })
     }
 
-    /// What it costs in so many requests as that part of their usage.
-    fn dollars(&self, requests: f64, part: impl Fn(&mut Usage) -> &mut u64) -> Option<f64> {
-        let mut usage = Usage::default();
-        *part(&mut usage) = whole(requests * self.tokens);
-        self.prices.of_prompt(whole(self.tokens), &usage, Tariff::Standard).map(Cost::dollars)
+    /// What it adds if each request writes it, with `share` of the tokens that were counted.
+    fn all_written(&self, share: f64) -> Option<f64> {
+        let requests = share * self.bill.requests;
+        let written = self.dollars(requests, |rates| self.written(rates))?;
+        Some((written - self.dollars(requests, |_| PLAIN)?).max(0.0))
+    }
+
+    /// What it costs in so many of all requests as that part of their usage, at the tiers of their whole
+    /// prompts.
+    fn dollars(&self, requests: f64, part: impl Fn(&Rates) -> Part) -> Option<f64> {
+        let Bill { prices, tiers, requests: all } = self.bill;
+        let of_tier = |tier: &Tier| {
+            let mut usage = Usage::default();
+            *part(prices.rates(tier.prompt)?)(&mut usage) =
+                whole(requests * tier.requests / all * self.tokens);
+            prices.of_prompt(tier.prompt, &usage, Tariff::Standard)
+        };
+        tiers.iter().map(of_tier).sum::<Option<Cost>>().map(Cost::dollars)
     }
 
     /// As what it is written: for as long as it is asked, else the cheapest way that has a price; where
     /// writing costs nothing extra, plainly.
-    fn written(&self) -> fn(&mut Usage) -> &mut u64 {
-        let rates = self.prices.rates(whole(self.tokens));
-        let is_priced = |rate: fn(&Rates) -> Option<Cost>| rates.and_then(rate).is_some();
-        if self.lifetime == Some(CacheLifetime::OneHour) {
-            return |usage| &mut usage.cache_write_1h;
+    fn written(&self, rates: &Rates) -> Part {
+        match (self.lifetime, rates) {
+            (Some(CacheLifetime::OneHour), _) => |usage| &mut usage.cache_write_1h,
+            (_, Rates { cache_write_5m: Some(_), .. }) => |usage| &mut usage.cache_write_5m,
+            (_, Rates { cache_write_30m: Some(_), .. }) => |usage| &mut usage.cache_write_30m,
+            (_, Rates { cache_write_1h: Some(_), .. }) => |usage| &mut usage.cache_write_1h,
+            _ => PLAIN,
         }
-        if is_priced(|rates| rates.cache_write_5m) {
-            return |usage| &mut usage.cache_write_5m;
-        }
-        if is_priced(|rates| rates.cache_write_30m) {
-            return |usage| &mut usage.cache_write_30m;
-        }
-        if is_priced(|rates| rates.cache_write_1h) {
-            return |usage| &mut usage.cache_write_1h;
-        }
-        |usage| &mut usage.input_uncached
     }
 }
+
+const PLAIN: Part = |usage| &mut usage.input_uncached;
 
 #[cfg(test)]
 mod tests {
@@ -205,8 +238,10 @@ mod tests {
     fn an_hours_cache_writes_cost_more_than_five_minutes() {
         let prices = prices();
         let cache = CacheUse { writes: 1.0, reads: 0.0, spread: 0.0, is_set_up: true };
+        let tiers = vec![Tier { prompt: 1_000_000, input: 1_000_000.0, requests: 1.0 }];
+        let bill = Bill { prices: &prices, tiers, requests: 1.0 };
         let change = |lifetime| {
-            let prefix = Prefix { prices: &prices, tokens: 1_000_000.0, lifetime };
+            let prefix = Prefix { bill: &bill, tokens: 1_000_000.0, lifetime };
             prefix.change(cache).unwrap().mid
         };
         // A million tokens written: $3.75 and $6.00, where plain input is $3.00.
@@ -214,7 +249,30 @@ mod tests {
         assert!((change(Some(CacheLifetime::OneHour)) - 3.00).abs() < 1e-9);
         assert!((change(None) - 0.75).abs() < 1e-9);
         let read = CacheUse { writes: 0.0, reads: 1.0, ..cache };
-        let prefix = Prefix { prices: &prices, tokens: 1_000_000.0, lifetime: None };
+        let prefix = Prefix { bill: &bill, tokens: 1_000_000.0, lifetime: None };
         assert!((prefix.change(read).unwrap().mid + 2.70).abs() < 1e-9);
+    }
+
+    /// The prefix alone is below the tier that its prompts are in: $1.43 were told where $0.81 were right.
+    #[test]
+    fn what_a_cache_saves_is_priced_at_the_tier_of_the_whole_prompt() {
+        let price = prices().standard().unwrap().clone();
+        let tenfold = |rate: Cost| rate.times(10).unwrap();
+        let above = Rates {
+            input: tenfold(price.rates.input),
+            cache_read: price.rates.cache_read.map(tenfold),
+            ..price.rates
+        };
+        let tier = crate::domain::Tier { above_input_tokens: 2_000, rates: above };
+        let prices = Prices::of_model(Some(Price { tiers: vec![tier], ..price }));
+        let tiers = vec![
+            Tier { prompt: 1_500, input: 15_000.0, requests: 10.0 },
+            Tier { prompt: 2_500, input: 75_000.0, requests: 30.0 },
+        ];
+        let bill = Bill { prices: &prices, tiers, requests: 40.0 };
+        let prefix = Prefix { bill: &bill, tokens: 1_000.0, lifetime: None };
+        let cache = CacheUse { writes: 0.0, reads: 40.0, spread: 0.0, is_set_up: true };
+        // 10,000 tokens save $2.70 a million, 30,000 save $27.00.
+        assert!((prefix.change(cache).unwrap().mid + 0.027 + 0.81).abs() < 1e-9);
     }
 }

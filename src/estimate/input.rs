@@ -34,6 +34,18 @@ pub struct InputTokens {
     pub corrected: bool,
 }
 
+impl InputTokens {
+    /// The upper end of all requests' input, as a multiple of what was counted.
+    pub fn upper_share(&self) -> f64 {
+        share_of(self.total.high, self.total.mid)
+    }
+}
+
+/// Which share of the `counted` tokens so many are.
+pub(super) fn share_of(tokens: f64, counted: f64) -> f64 {
+    if counted > 0.0 { tokens / counted } else { 1.0 }
+}
+
 /// Counts the prompts of a target.
 pub fn input_tokens(experiment: &Experiment, target: TargetPos, history: &TargetHistory) -> InputTokens {
     let place = target;

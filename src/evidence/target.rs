@@ -245,7 +245,7 @@ mod tests {
         assert_eq!((evidence.priced, evidence.unpriced, evidence.approximate), (2, 1, 1));
         assert_eq!((evidence.usage.output, evidence.usage_unknown), (10, 1));
         let failed_cost = Cost::from_picodollars(DOLLAR);
-        let attempts = AttemptTotals { attempts: 4, failed: 1, failed_cost, failed_unpriced: 0 };
+        let attempts = AttemptTotals { attempts: 4, failed: 1, failed_cost, lost_unpriced: 0 };
         assert_eq!(evidence.attempts_cost(&attempts), Cost::from_picodollars(3 * DOLLAR));
     }
 

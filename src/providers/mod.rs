@@ -21,6 +21,7 @@ pub mod replay;
 pub mod simulator;
 #[cfg(test)]
 pub(crate) mod test_question;
+mod told_cost;
 mod token_counter;
 pub mod tokens;
 #[cfg(test)]
@@ -46,7 +47,7 @@ pub use self::{
     wire::{HttpError, HttpResponse, HttpSettings, Secrets, tells_of_a_secret},
 };
 
-use self::usage_object::usage_object;
+use self::{told_cost::told_cost, usage_object::usage_object};
 
 #[cfg(test)]
 mod tests {

@@ -107,7 +107,7 @@ impl Line {
             let now = Instant::now();
             let entered = self.room().enter(now, demand);
             match entered {
-                Ok(taken) => return Place { line: self, taken, sent_at: now },
+                Ok(taken) => return Place { line: self, taken, used: Used::Unknown, sent_at: now },
                 // Whether the time is over or something has changed: ask again.
                 Err(Wait::For(wait)) => drop(timeout(wait, self.changed.notified()).await),
                 Err(Wait::ForChange) => self.changed.notified().await,
@@ -251,40 +251,42 @@ impl Room {
     }
 }
 
-/// An attempt's place on the wire, free again when dropped.
+/// An attempt's place on the wire. Dropped, it is free again, and what was taken is settled with what is
+/// known to be used: nothing stays taken, however the attempt ended.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     line: &'a Line,
     taken: Taken,
+    used: Used,
     sent_at: Instant,
 }
 
 impl Place<'_> {
-    /// The attempt was answered, having used what `used` says.
-    pub(super) fn answered(self, used: Used) {
+    /// The attempt has ended, having used what `used` says.
+    pub(super) fn note_used(&mut self, used: Used) {
+        self.used = used;
+    }
+
+    /// The attempt was answered.
+    pub(super) fn answered(self) {
         let now = Instant::now();
         let mut room = self.line.room();
-        room.limiter.settle(self.taken, used);
         let in_flight = room.in_flight;
         room.concurrency.answered(now, now - self.sent_at, in_flight);
     }
 
-    /// The attempt failed in a way that says nothing about pressure.
-    pub(super) fn failed(self, used: Used) {
-        self.line.room().limiter.settle(self.taken, used);
-    }
-
     /// The attempt was refused for being too much. Whether that is a new episode.
-    pub(super) fn refused(self, used: Used) -> bool {
-        let mut room = self.line.room();
-        room.limiter.settle(self.taken, used);
-        room.concurrency.refused(Instant::now(), self.sent_at)
+    pub(super) fn refused(self) -> bool {
+        self.line.room().concurrency.refused(Instant::now(), self.sent_at)
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.line.room().in_flight -= 1;
+        let mut room = self.line.room();
+        room.limiter.settle(self.taken, self.used);
+        room.in_flight -= 1;
+        drop(room);
         self.line.changed.notify_one();
     }
 }
@@ -307,9 +309,8 @@ mod tests {
         for (index, demand) in demands.into_iter().enumerate() {
             let (line, sender) = (line.clone(), sender.clone());
             tokio::spawn(async move {
-                let place = line.pass(Order::First, demand).await;
+                let _place = line.pass(Order::First, demand).await;
                 sender.send((index, origin.elapsed().as_millis())).unwrap();
-                place.failed(Used::Unknown);
             });
         }
         drop(sender);
@@ -330,8 +331,8 @@ mod tests {
             panic!("as arithmetic that overflows would");
         });
         assert!(panicked.join().is_err());
-        place.failed(Used::Unknown);
-        line.pass(Order::First, Demand::default()).await.failed(Used::Unknown);
+        drop(place);
+        drop(line.pass(Order::First, Demand::default()).await);
     }
 
     #[tokio::test(start_paused = true)]
@@ -405,17 +406,18 @@ mod tests {
             ..Limits::default()
         });
         let demand = Demand { input: 0, output: 600 };
-        let place = line.pass(Order::First, demand).await;
+        let mut place = line.pass(Order::First, demand).await;
         let origin = Instant::now();
         let waiting = tokio::spawn({
             let line = line.clone();
             async move {
-                line.pass(Order::First, demand).await.failed(Used::Unknown);
+                drop(line.pass(Order::First, demand).await);
                 origin.elapsed()
             }
         });
         tokio::time::sleep(Duration::from_secs(3)).await;
-        place.failed(Used::InputOnly);
+        place.note_used(Used::InputOnly);
+        drop(place);
         assert_eq!(waiting.await.unwrap(), Duration::from_secs(3));
     }
 }

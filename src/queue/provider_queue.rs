@@ -14,7 +14,7 @@ use tokio::{
 use crate::{
     domain::{
         AskerPos, Attempt, AttemptEnd, Begun, Call, ErrorClass, Failure, FailureKind, LimitReport, Outcome,
-        ProviderName, Purpose, Reply, RunEvent, Settled, Settlement, StopReason, Tariff, UnixMillis,
+        ProviderName, Purpose, Reply, RunEvent, Settled, Settlement, StopReason, Tariff, UnixMillis, Walk,
     },
     providers::{Provider, Rejection},
 };
@@ -33,7 +33,7 @@ use super::{
 #[derive(Clone, Copy)]
 pub struct Hooks<'a> {
     /// Asked after each failed attempt that would be repeated, with that attempt; where it says no, the
-    /// call goes back to pending.
+    /// call is postponed.
     pub may_repeat: &'a (dyn Fn(&Attempt) -> bool + Send + Sync),
     /// Told when a streamed answer begins.
     pub begun: &'a Begun,
@@ -107,15 +107,15 @@ impl ProviderQueue {
     ///
     /// Dropping the future before its first request takes nothing.
     pub async fn settle(&self, call: &Call, hooks: Hooks<'_>) -> Settlement {
-        let mut own_time = Duration::ZERO;
-        let mut backoff =
-            Backoff::new(self.settings.retry, call.seed.wrapping_add(u64::from(call.first_attempt)));
+        let mut own_time = call.walk.took;
+        let seed = call.seed.wrapping_add(u64::from(call.first_attempt));
+        let mut backoff = Backoff::new(self.settings.retry, seed, call.walk);
         let mut attempts: Vec<Attempt> = vec![];
         let mut queue_wait_ms = 0.0;
-        let mut retry = Retry::default();
+        let mut retry = Retry::of(call.walk);
         loop {
             let waiting_since = Instant::now();
-            let order = if attempts.is_empty() { Order::First } else { Order::Again };
+            let order = if backoff.retries() == 0 { Order::First } else { Order::Again };
             let Ok(place) = self.place(call, retry.wait, order).await else {
                 return Settlement::Returned { attempts };
             };
@@ -149,8 +149,10 @@ impl ProviderQueue {
                 }
                 Err(rejection) => {
                     let mut next = self.failed(place, call, &rejection, &mut backoff, left);
-                    if matches!(next, Next::Retry(_)) && !attempts.last().is_some_and(hooks.may_repeat) {
-                        next = Next::Return;
+                    if let Next::Retry(retry) = next
+                        && !attempts.last().is_some_and(hooks.may_repeat)
+                    {
+                        next = Next::Postpone(retry);
                     }
                     self.tell_failure(call, number, &rejection.failure, &next);
                     match next {
@@ -158,6 +160,10 @@ impl ProviderQueue {
                             own_time += next.own_wait;
                             retry = next;
                             continue;
+                        }
+                        Next::Postpone(next) => {
+                            let walk = next.walk(&backoff, own_time);
+                            return Settlement::Postponed { attempts, walk };
                         }
                         Next::Return => return Settlement::Returned { attempts },
                         Next::GiveUp => Err(rejection.failure),
@@ -246,9 +252,10 @@ impl ProviderQueue {
         }
     }
 
-    fn answered(&self, place: Place<'_>, reply: &Reply) {
+    fn answered(&self, mut place: Place<'_>, reply: &Reply) {
         self.take_in(&reply.limits);
-        place.answered(reply.metered.usage.map_or(Used::Unknown, Used::Counted));
+        place.note_used(reply.metered.usage.map_or(Used::Unknown, Used::Counted));
+        place.answered();
         self.breaker().succeeded();
     }
 
@@ -256,7 +263,7 @@ impl ProviderQueue {
     /// waiting trial slips into it.
     fn failed(
         &self,
-        place: Place<'_>,
+        mut place: Place<'_>,
         call: &Call,
         rejection: &Rejection,
         backoff: &mut Backoff,
@@ -264,6 +271,7 @@ impl ProviderQueue {
     ) -> Next {
         let failure = &rejection.failure;
         self.take_in(&rejection.limits);
+        place.note_used(used_by(rejection));
         match failure.class {
             ErrorClass::StopQueue => {
                 self.stop(StopReason::QueueRefused { provider: self.name.clone(), failure: failure.clone() });
@@ -276,16 +284,12 @@ impl ProviderQueue {
                 Next::Return
             }
             // It says nothing of the provider: no breaker opens, no retry follows.
-            ErrorClass::Retry if failure.kind == FailureKind::Cancelled => {
-                place.failed(used_by(rejection));
-                Next::GiveUp
-            }
+            ErrorClass::Retry if failure.kind == FailureKind::Cancelled => Next::GiveUp,
             ErrorClass::ThisTrial => {
                 // A case that is too large says nothing about its neighbours.
                 if !matches!(failure.kind, FailureKind::ContextTooLong | FailureKind::TooLarge) {
                     self.count_failure(call.purpose, failure, true);
                 }
-                place.failed(used_by(rejection));
                 Next::GiveUp
             }
             ErrorClass::Retry | ErrorClass::RetrySlow => self.retry(place, call, rejection, backoff, left),
@@ -322,13 +326,8 @@ impl ProviderQueue {
             self.paused(wait);
         }
         // Refusals of one episode are one piece of news.
-        let news = if slow {
-            place.refused(used_by(rejection))
-        } else {
-            place.failed(used_by(rejection));
-            true
-        };
-        if news {
+        let is_news = !slow || place.refused();
+        if is_news {
             self.count_failure(call.purpose, failure, own_wait.is_none());
         }
         let Some(own_wait) = own_wait else { return Next::GiveUp };
@@ -342,7 +341,7 @@ impl ProviderQueue {
     fn tell_failure(&self, call: &Call, attempt: u32, failure: &Failure, next: &Next) {
         let retry_in = match next {
             Next::Retry(retry) => Some(retry.wait),
-            Next::GiveUp | Next::Return => None,
+            Next::Postpone(_) | Next::GiveUp | Next::Return => None,
         };
         if let Some(wait) = retry_in {
             tracing::info!(provider = %self.name, %failure, ?wait, "an attempt failed and will be repeated");
@@ -392,6 +391,8 @@ impl ProviderQueue {
 /// What follows from a failed attempt.
 enum Next {
     Retry(Retry),
+    /// The same, once its caller hands it over again.
+    Postpone(Retry),
     /// The trial has failed.
     GiveUp,
     /// The trial goes back to pending.
@@ -399,11 +400,29 @@ enum Next {
 }
 
 /// The wait before an attempt.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Retry {
     wait: Duration,
-    /// The part of it that is the trial's own back-off.
+    /// The part of it that is the trial's own back-off, and not yet counted.
     own_wait: Duration,
+}
+
+impl Retry {
+    /// What is left to wait for a call that was postponed.
+    fn of(walk: Walk) -> Self {
+        let now = Instant::now().into_std();
+        let wait = walk.not_before.map_or(Duration::ZERO, |instant| instant.saturating_duration_since(now));
+        Self { wait, own_wait: Duration::ZERO }
+    }
+
+    /// How far a call is that is postponed before this wait, having taken `own_time`.
+    fn walk(self, backoff: &Backoff, own_time: Duration) -> Walk {
+        Walk {
+            retries: backoff.retries(),
+            took: own_time + self.own_wait,
+            not_before: Some((Instant::now() + self.wait).into_std()),
+        }
+    }
 }
 
 /// What is kept of one attempt. A reply does not tell its HTTP status, and recorded ones have none.

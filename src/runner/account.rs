@@ -17,6 +17,7 @@ use crate::{
     config::Experiment,
     domain::{
         AskerPos, Begun, Call, ProviderName, Purpose, RunRow, Settlement, StopReason, TargetPos, TrialKey,
+        Walk,
     },
     queue::ProviderQueue,
 };
@@ -108,7 +109,7 @@ impl Account {
 
     /// The call of a trial.
     pub(super) fn make(&self, experiment: &Experiment, run: RunRow, planned: PlannedTrial) -> Made {
-        let PlannedTrial { target, case, repeat, first_attempt } = planned;
+        let PlannedTrial { target, case, repeat, first_attempt, walk } = planned;
         let question = experiment.question(target, case, repeat);
         let cached = question.parameters.cache.and_then(|cache| {
             let part = question.prompt.cached_prefix(&question.model, cache.at)?;
@@ -117,7 +118,7 @@ impl Account {
         let hash = experiment.request_hash(target, &question);
         let key = TrialKey { run, target, case, repeat };
         let call = experiment.call(self.queue.provider(), key, first_attempt, question, hash);
-        Made { call: Arc::new(call), cached }
+        Made { call: Arc::new(Call { walk, ..call }), cached }
     }
 
     /// Who is told when the call's answer begins; `None`: the trial is held until another has written
@@ -177,17 +178,18 @@ impl Account {
         let Some(Cached { prefix, .. }) = self.prefixes.remove(&key) else { return };
         match settlement {
             Settlement::Ended(settled) if settled.reply.is_some() => self.warm_up.warmed(prefix),
-            Settlement::Returned { .. } if self.has_stopped(key.target) => {
+            Settlement::Returned { .. } | Settlement::Postponed { .. } if self.has_stopped(key.target) => {
                 self.warm_up.forget_target(key.target);
             }
-            Settlement::Ended(_) | Settlement::Returned { .. } => self.warm_up.failed(prefix, trial(call)),
+            _ => self.warm_up.failed(prefix, trial(call)),
         }
     }
 
-    /// Keeps a trial, for which `made` attempts were made, until the budget has room to repeat it.
-    pub(super) fn ask_again(&mut self, call: &Call, made: usize) {
+    /// Keeps a trial, for which `made` attempts were made, until the budget has room to go on with its
+    /// `walk`.
+    pub(super) fn ask_again(&mut self, call: &Call, made: usize, walk: Walk) {
         let made = u32::try_from(made).expect("retries are few");
-        self.again.push(PlannedTrial { first_attempt: call.first_attempt + made, ..trial(call) });
+        self.again.push(PlannedTrial { first_attempt: call.first_attempt + made, walk, ..trial(call) });
     }
 
     /// Why the whole queue has stopped, if it has.
@@ -214,7 +216,7 @@ pub(super) fn trial_key(call: &Call) -> TrialKey {
 /// The same as it was planned.
 fn trial(call: &Call) -> PlannedTrial {
     let TrialKey { target, case, repeat, .. } = trial_key(call);
-    PlannedTrial { target, case, repeat, first_attempt: call.first_attempt }
+    PlannedTrial { target, case, repeat, first_attempt: call.first_attempt, walk: call.walk }
 }
 
 #[cfg(test)]
@@ -236,7 +238,7 @@ mod tests {
 
     fn planned(target: u32, case: u32) -> PlannedTrial {
         let (target, case) = (TargetPos(target), CasePos(case));
-        PlannedTrial { target, case, repeat: Repeat::FIRST, first_attempt: 1 }
+        PlannedTrial { target, case, repeat: Repeat::FIRST, first_attempt: 1, walk: Walk::default() }
     }
 
     fn make(account: &Account, planned: PlannedTrial) -> Made {
@@ -258,7 +260,8 @@ mod tests {
         assert!(account.enter(0, &make(&account, planned(2, 4)), &begins).is_none(), "held");
         let leader = account.take_off(leader);
         account.put_back(make(&account, planned(2, 3)));
-        account.ask_again(&make(&account, planned(2, 2)).call, 2);
+        let walk = Walk { retries: 2, ..Walk::default() };
+        account.ask_again(&make(&account, planned(2, 2)).call, 2, walk);
         // The leader comes back without an answer: the one that was held leads in its place.
         account.land(&leader, &returned());
         let mut order = vec![];
@@ -269,7 +272,7 @@ mod tests {
                 Next::New(planned) => ("new", planned),
             });
         }
-        let again = PlannedTrial { first_attempt: 3, ..planned(2, 2) };
+        let again = PlannedTrial { first_attempt: 3, walk, ..planned(2, 2) };
         let expected =
             [("made", planned(2, 3)), ("known", planned(2, 4)), ("known", again), ("new", planned(2, 0))];
         assert_eq!(order, expected);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::domain::{CasePos, Repeat, TargetPos};
+use crate::domain::{CasePos, Repeat, TargetPos, Walk};
 
 /// One trial to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub struct PlannedTrial {
     pub repeat: Repeat,
     /// The number that its next attempt bears.
     pub first_attempt: u32,
+    /// How far it is with its retries in this session.
+    pub walk: Walk,
 }
 
 /// All trials of a run, and which of them are done.
@@ -127,7 +129,7 @@ impl TrialPlan {
     /// The trial as it is to be asked next.
     pub(super) fn trial(&self, target: TargetPos, case: CasePos, repeat: Repeat) -> PlannedTrial {
         let made = self.attempts.get(&(target, case, repeat)).copied().unwrap_or(0);
-        PlannedTrial { target, case, repeat, first_attempt: made + 1 }
+        PlannedTrial { target, case, repeat, first_attempt: made + 1, walk: Walk::default() }
     }
 
     /// Whether a trial is not asked (again).

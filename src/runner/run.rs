@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, thread};
 
-use tokio::sync::{mpsc, watch};
+use tokio::{
+    sync::{mpsc, watch},
+    task,
+};
 
 use super::{
     account::Account,
@@ -22,7 +25,7 @@ use crate::{
     domain::{CasePos, Cost, RunEvent, RunRow, StopReason, TargetPos, TrialKey},
     queue::ProviderQueue,
     spend::{Ledger, Prices},
-    store::{RunClaim, Store, StoreError, StoreWriter, ToGrade, Write},
+    store::{Hurry, RunClaim, Store, StoreError, StoreWriter, ToGrade, Write},
 };
 
 /// How many stored answers are read ahead of their grading.
@@ -43,8 +46,8 @@ pub struct RunParts {
     pub early_stop: Option<EarlyStop>,
     /// What each target costs, by the price rows of the run.
     pub prices: Vec<Prices>,
-    /// What the run has spent before, in earlier sessions.
-    pub spent: Cost,
+    /// What the run may spend, and has spent in earlier sessions.
+    pub ledger: Ledger,
     /// The store to look for earlier answers in, where a target uses them again.
     pub earlier: Option<Store>,
     /// Failed trials of earlier sessions that are not asked again.
@@ -64,7 +67,7 @@ pub struct RunParts {
 /// # Errors
 /// The store failed, or a task panicked. What was committed stays.
 pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result<RunSummary, RunError> {
-    let RunParts { run, experiment, plan, queues, early_stop, prices, spent, earlier, failed, .. } = parts;
+    let RunParts { run, experiment, plan, queues, early_stop, prices, ledger, earlier, failed, .. } = parts;
     let RunParts { writer, committed, events, .. } = parts;
     let mut lanes: Vec<Box<dyn Lane>> = vec![];
     for queue in &queues {
@@ -85,13 +88,14 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
         lanes,
         sources: sources.collect(),
         prices,
-        ledger: Ledger::new(experiment.settings.max_cost, spent),
+        ledger,
         early_stop,
         writes: writer.sender()?,
         committed,
         events,
         progress: Progress::new(failed),
     });
+    let hurrying = tokio::spawn(hurry_up(writer.hurry(), shutdown.clone()));
     let result = coordinator.work(shutdown).await;
     let summary = coordinator.finish();
     if result.is_ok() {
@@ -100,10 +104,19 @@ pub async fn run(parts: RunParts, shutdown: watch::Receiver<Shutdown>) -> Result
         writer.send(Write::Queues { run, records }).await?;
         writer.send(Write::Status { run, status: summary.status, stop_reason }).await?;
     }
-    // The writer's thread has at most its channel left to write: blocking for that is meant.
-    writer.finish()?;
+    // Not on this thread: where the store is locked, the user's word must still be heard.
+    let finished = task::spawn_blocking(move || writer.finish()).await;
+    hurrying.abort();
+    finished.map_err(|error| RunError::Task(error.to_string()))??;
     result?;
     Ok(summary)
+}
+
+/// A store that is locked is waited for no longer once the user wants to stop at once.
+async fn hurry_up(hurry: Hurry, mut shutdown: watch::Receiver<Shutdown>) {
+    if shutdown.wait_for(|how| *how == Shutdown::Now).await.is_ok() {
+        hurry.up();
+    }
 }
 
 /// The trials of the targets of the account at `at`.

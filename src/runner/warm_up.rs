@@ -150,12 +150,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::domain::{CasePos, Repeat};
+    use crate::domain::{CasePos, Repeat, Walk};
 
     const LIFETIME: Duration = Duration::from_secs(300);
 
     fn trial(case: u32) -> PlannedTrial {
-        PlannedTrial { target: TargetPos(0), case: CasePos(case), repeat: Repeat::FIRST, first_attempt: 1 }
+        let (target, case) = (TargetPos(0), CasePos(case));
+        PlannedTrial { target, case, repeat: Repeat::FIRST, first_attempt: 1, walk: Walk::default() }
     }
 
     fn prefix(name: &str) -> Prefix {

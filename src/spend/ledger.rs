@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+    atomic::{AtomicU64, Ordering},
 };
 
 use crate::domain::{Attempt, AttemptEnd, Cost};
@@ -41,6 +41,11 @@ impl Ledger {
         Self(Arc::new(Mutex::new(Books { limit, spent, reserved: Cost::ZERO })))
     }
 
+    /// What may be spent; `None`: without end.
+    pub fn limit(&self) -> Option<Cost> {
+        self.books().limit
+    }
+
     /// What was spent so far.
     pub fn spent(&self) -> Cost {
         self.books().spent
@@ -57,12 +62,7 @@ impl Ledger {
     /// The [`Refusal`] says whether asking again later may help.
     pub fn reserve(&self, worst: Option<Cost>) -> Result<Reservation, Refusal> {
         self.books().reserve(worst)?;
-        Ok(Reservation {
-            ledger: self.clone(),
-            worst,
-            attempts: AtomicU64::new(1),
-            is_refused: AtomicBool::new(false),
-        })
+        Ok(Reservation { ledger: self.clone(), worst, attempts: AtomicU64::new(1) })
     }
 
     fn books(&self) -> MutexGuard<'_, Books> {
@@ -102,7 +102,6 @@ pub struct Reservation {
     worst: Option<Cost>,
     /// Attempts whose worst case is reserved; none once it is settled.
     attempts: AtomicU64,
-    is_refused: AtomicBool,
 }
 
 impl Reservation {
@@ -119,15 +118,8 @@ impl Reservation {
         let is_granted = self.ledger.books().reserve(self.worst).is_ok();
         if is_granted {
             self.attempts.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.is_refused.store(true, Ordering::Relaxed);
         }
         is_granted
-    }
-
-    /// Whether a repetition was refused: the call waits for room in the budget.
-    pub fn is_refused(&self) -> bool {
-        self.is_refused.load(Ordering::Relaxed)
     }
 
     /// The call ended, or went back, after these attempts, priced. One whose cost is not known counts at
@@ -220,7 +212,6 @@ mod tests {
         assert!(reservation.allows_repeat(&attempt(false, None)), "a refusal costs nothing");
         assert!(reservation.allows_repeat(&attempt(true, None)));
         assert!(!reservation.allows_repeat(&attempt(true, None)), "three worst cases are above the limit");
-        assert!(reservation.is_refused());
         reservation.settle(&[attempt(true, None), attempt(true, None)]);
         assert_eq!((ledger.spent(), ledger.reserved()), (dollars("0.08"), Cost::ZERO));
         assert!(ledger.reserve(Some(dollars("0.02"))).is_ok());

@@ -1,6 +1,12 @@
 //! Why the store could not do what was asked.
 
-use std::{fmt, io, path::PathBuf, sync::Arc};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rusqlite::ErrorCode;
 
 use crate::domain::{CaseId, RunId};
 
@@ -32,6 +38,18 @@ pub enum StoreError {
         path.display()
     )]
     NotWritable {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+
+    /// Another process writes to it, and has for as long as one waits.
+    #[error(
+        "the store `{}` is locked by another process\n  hint: wait until it is done, or end it",
+        path.display()
+    )]
+    Locked {
         /// The file.
         path: PathBuf,
         /// What SQLite said.
@@ -119,6 +137,13 @@ pub enum StoreError {
         /// The machine it runs on.
         machine: String,
     },
+
+    /// The claim of this process on its run was taken away, by another one or by hand.
+    #[error(
+        "another process took the run over, or its claim was removed\n  hint: what came is stored; \
+         `caseload resume` goes on once nobody else works on the run"
+    )]
+    ClaimLost,
 
     /// SQLite failed.
     #[error("failed to {doing}")]
@@ -236,6 +261,35 @@ pub enum StoreError {
     /// The writer's thread is gone without having said why.
     #[error("the store's writer is gone")]
     WriterGone,
+}
+
+impl StoreError {
+    /// Why the store at `path` could not be written when it was opened.
+    pub(super) fn unwritten(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy) => Self::Locked { path, source },
+            Some(code) if is_of_the_place(code) => Self::NotWritable { path, source },
+            _ => failed_to("write to the store")(source),
+        }
+    }
+
+    /// Whether the place is one that cannot be written to, whatever is done there.
+    pub(super) fn is_of_the_place(&self) -> bool {
+        match self {
+            Self::Open { source, .. } | Self::NotWritable { source, .. } | Self::BackupSql { source, .. } => {
+                source.sqlite_error_code().is_some_and(is_of_the_place)
+            }
+            Self::Backup { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn is_of_the_place(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied)
 }
 
 /// Puts what was being done before SQLite's words.

@@ -47,5 +47,5 @@ pub use self::{
     },
     resume::{DoneTrial, FailedTrial, ToGrade},
     reuse::{RequestHash, Reusable, ReusedTotals},
-    write::{CommitListener, CreatedRun, NewRun, RunClaim, StoreWriter, Write},
+    write::{CommitListener, CreatedRun, Hurry, NewRun, RunClaim, StoreWriter, Write},
 };

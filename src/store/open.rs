@@ -21,7 +21,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long it waits between two looks. SQLite's own handler backs off to 100 ms, at which a
 /// process that writes without pause would starve the others.
-const BUSY_POLL: Duration = Duration::from_millis(2);
+pub(super) const BUSY_POLL: Duration = Duration::from_millis(2);
 
 /// One connection to the store.
 ///
@@ -77,7 +77,14 @@ impl Store {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
         match Self::read_only(path, false) {
-            Err(StoreError::Older { .. }) if Self::open(path).is_ok() => Self::read_only(path, false),
+            Err(older @ StoreError::Older { .. }) => {
+                let failure = Self::open(path).err();
+                // Another process may have brought it up to date meanwhile.
+                Self::read_only(path, false).map_err(|_| match failure {
+                    Some(failure) if !failure.is_of_the_place() => failure,
+                    _ => older,
+                })
+            }
             // In WAL mode readers write, too: an index of the log beside the file. Where that cannot be
             // done nobody else can write either; what a log still holds could not be read, though.
             Err(StoreError::Open { .. }) if !has_log(path) => Self::read_only(path, true),
@@ -121,7 +128,7 @@ impl Store {
     fn prepare(mut connection: Connection, path: &Path) -> Result<Self, StoreError> {
         wait_when_busy(&connection)?;
         migrations::check(&connection, path)?;
-        use_wal(&connection).map_err(|source| StoreError::NotWritable { path: path.to_owned(), source })?;
+        use_wal(&connection).map_err(|source| StoreError::unwritten(path, source))?;
         connection
             .execute_batch(
                 "PRAGMA foreign_keys = ON;
@@ -154,8 +161,17 @@ fn wait_when_busy(connection: &Connection) -> Result<(), StoreError> {
 
 /// Waits before look number `looks`; `false` gives up.
 fn wait_once(looks: i32) -> bool {
+    wait_up_to(BUSY_TIMEOUT, looks)
+}
+
+/// The same for one who waits for locks himself.
+pub(super) fn wait_briefly(looks: i32) -> bool {
+    wait_up_to(10 * BUSY_POLL, looks)
+}
+
+fn wait_up_to(timeout: Duration, looks: i32) -> bool {
     let waited = BUSY_POLL.saturating_mul(looks.unsigned_abs());
-    let goes_on = waited < BUSY_TIMEOUT;
+    let goes_on = waited < timeout;
     if goes_on {
         thread::sleep(BUSY_POLL);
     }

@@ -8,7 +8,7 @@ use super::{
     open::Store,
     write::answers::NOT_KEPT,
 };
-use crate::domain::{CasePos, ErrorClass, Failure, Outcome, RunRow, TargetPos, TrialKey};
+use crate::domain::{ErrorClass, Failure, Outcome, RunRow, TrialKey};
 
 /// A stored trial, as lean as a resume needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,36 +107,6 @@ impl Store {
                     .collect()
             })
             .map_err(failed_to("read the attempts of pending trials"))
-    }
-
-    /// How many attempts for each (target, case) may have been billed at a cost nobody told: failed ones
-    /// that may be billed, answers without a price, and trials cancelled in flight of which stores of
-    /// version 0.1 kept no attempt. An attempt stays, whatever becomes of its trial.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub fn unpriced_attempts(&self, run: RunRow) -> Result<Vec<(TargetPos, CasePos, u64)>, StoreError> {
-        self.connection
-            .prepare_cached(
-                "SELECT target, case_position, count(*) FROM (
-                    SELECT target, case_position FROM attempt
-                    WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
-                    UNION ALL
-                    SELECT target, case_position FROM trial t WHERE run = ?1 AND outcome = 'cancelled'
-                    AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = t.run AND a.target = t.target
-                        AND a.case_position = t.case_position AND a.repeat = t.repeat
-                        AND a.kind = 'cancelled'))
-                 GROUP BY target, case_position",
-            )
-            .and_then(|mut statement| {
-                statement
-                    .query_map([run], |row| {
-                        let mut columns = Columns::of(row);
-                        Ok((columns.take()?, columns.take()?, columns.count()?))
-                    })?
-                    .collect()
-            })
-            .map_err(failed_to("read the attempts of unknown cost"))
     }
 
     /// Calls `each` with every failed trial of a run, by target, case and repeat.

@@ -1,6 +1,12 @@
 //! The store as a whole: what is written by one connection and read by another.
 
-use std::{collections::BTreeMap, path::PathBuf, process::Command, thread};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -9,11 +15,11 @@ use tokio::sync::mpsc;
 use super::{
     CommitListener, CreatedRun, Detail, Store, StoreError, StoreWriter, ToGrade,
     fixtures::{answered, case, create, failed, graded, key, score, trial, write_attempt},
-    write::Write,
+    write::{Write, patience::Patience},
 };
 use crate::domain::{
-    AttemptEnd, Case, CasePos, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, RunRow,
-    Score, TargetPos, TrialKey, TrialRecord, Usage, Verdict,
+    AttemptEnd, Case, CasePos, Cost, ErrorClass, Failure, FailureKind, Outcome, RetrievalScore, RunEvent,
+    RunRow, Score, TargetPos, TrialKey, TrialRecord, Usage, Verdict,
 };
 
 /// A store in a folder of its own with one run of the cases `c0`, `c1`, ...
@@ -51,7 +57,7 @@ impl File {
 }
 
 fn listener(committed: mpsc::UnboundedSender<Vec<TrialKey>>) -> CommitListener {
-    CommitListener { committed, room: 64 }
+    CommitListener { committed, room: 64, events: mpsc::unbounded_channel().0 }
 }
 
 fn cases_named(count: usize) -> Vec<Case> {
@@ -142,6 +148,8 @@ fn a_cancelled_trial_counts_as_one_attempt_of_unknown_cost() {
     let unpriced = file.read().unpriced_attempts(file.run).unwrap();
     let counts: Vec<(u32, u64)> = unpriced.iter().map(|(_, case, count)| (case.0, *count)).collect();
     assert_eq!(counts, [(0, 1), (1, 1)]);
+    let totals = file.read().attempt_totals(file.run, TargetPos(0)).unwrap();
+    assert_eq!(totals.lost_unpriced, 2, "what is printed is what the budget counts");
 }
 
 #[test]
@@ -334,6 +342,82 @@ fn a_process_that_dies_while_it_writes() {
     }
     std::fs::write(format!("{path}.safe"), safe.to_string()).unwrap();
     std::process::abort();
+}
+
+/// What a store that another process locks for long tells, with its writer at work on 40 answers.
+struct Locked {
+    file: File,
+    by: Connection,
+    writer: StoreWriter,
+    told: mpsc::UnboundedReceiver<RunEvent>,
+}
+
+impl Locked {
+    fn with(patience: Patience) -> Self {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        let mut store = Store::open(&path).unwrap();
+        let CreatedRun { id: run, claim, .. } = create(&mut store, &cases_named(40), 1).unwrap();
+        let (events, told) = mpsc::unbounded_channel();
+        let listener = CommitListener { committed: mpsc::unbounded_channel().0, room: 64, events };
+        let writer = StoreWriter::start_with(store, claim, Some(listener), patience).unwrap();
+        let by = Connection::open(&path).unwrap();
+        by.execute_batch("BEGIN IMMEDIATE").unwrap();
+        for case in 0..40 {
+            writer.blocking_send(trial(answered(key(run, 0, case, 1), &format!("{case}")))).unwrap();
+        }
+        Self { file: File { _folder: folder, path, run }, by, writer, told }
+    }
+
+    /// The first error in words, and how long the end took.
+    fn end(self) -> (String, Duration, i64) {
+        let began = Instant::now();
+        let error = self.writer.finish().unwrap_err();
+        let took = began.elapsed();
+        drop(self.by);
+        (error.to_string(), took, self.file.number("SELECT count(*) FROM trial"))
+    }
+}
+
+const SHORT: Patience = Patience {
+    quiet: Duration::from_millis(20),
+    session: Duration::from_millis(100),
+    rescue: Duration::from_millis(300),
+    hurried: Duration::from_millis(10),
+};
+
+#[test]
+fn all_that_waits_for_a_locked_store_waits_together_and_not_one_after_the_other() {
+    let (error, took, stored) = Locked::with(SHORT).end();
+    assert_eq!((error.as_str(), stored), ("failed to begin to write to the store", 0));
+    // Of each of the forty by itself it would be twelve seconds.
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[test]
+fn what_waits_for_a_locked_store_is_told_and_stored_once_that_is_free() {
+    let mut locked = Locked::with(Patience { rescue: Duration::from_secs(60), ..SHORT });
+    let told = locked.told.blocking_recv().unwrap();
+    assert!(
+        matches!(told, RunEvent::StoreLocked { answers: 1..=40, patience } if patience < SHORT.session),
+        "{told:?}"
+    );
+    let told = locked.told.blocking_recv().unwrap();
+    assert!(
+        matches!(told, RunEvent::StoreLocked { answers: 40, patience } if patience > SHORT.session),
+        "{told:?}"
+    );
+    locked.by.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(locked.end().2, 40);
+}
+
+#[test]
+fn the_user_need_not_wait_for_a_store_that_stays_locked() {
+    let hour = Duration::from_secs(3_600);
+    let locked = Locked::with(Patience { session: hour, rescue: hour, ..SHORT });
+    locked.writer.hurry().up();
+    let (_, took, _) = locked.end();
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 #[test]

@@ -158,3 +158,46 @@ fn stores_are_compacted_copied_and_emptied() {
     let sizes = regex::Regex::new(r"\d[\d,.]* (B|kB|MB)\b").unwrap();
     holds!("upkeep", sizes.replace_all(&text, "[size]").into_owned());
 }
+
+#[test]
+fn several_commands_at_once_bring_an_older_store_up_to_date_once() {
+    for _ in 0..4 {
+        let project = shop::with("complete");
+        let commands: Vec<_> = [["show", "latest"], ["runs", "--json"], ["store", "check"]]
+            .iter()
+            .cycle()
+            .take(9)
+            .map(|arguments| project.start(arguments))
+            .collect();
+        for command in commands {
+            let output = command.wait_with_output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{stderr}");
+        }
+        is_sound(&project);
+        let kept = Connection::open(project.path("store.db.before-v8")).unwrap();
+        let runs: i64 = kept.query_row("SELECT count(*) FROM run", [], |row| row.get(0)).unwrap();
+        let version: i64 = kept.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!((version, runs), (6, 6), "the copy is of the store as it was");
+        let left = std::fs::read_dir(project.path("")).unwrap();
+        let left = left.map(|file| file.unwrap().file_name().into_string().unwrap());
+        assert_eq!(left.filter(|name| name.contains(".part")).count(), 0);
+    }
+}
+
+/// A disk that is full is called that, and not a place that cannot be written.
+#[cfg(unix)]
+#[test]
+fn an_older_store_that_cannot_be_brought_up_to_date_says_why() {
+    let project = shop::with("complete");
+    let before = std::fs::read(project.store()).unwrap();
+    // Forty kilobytes: what SQLite keeps beside a store fits, a copy of it does not.
+    for command in ["show latest", "store check"] {
+        let (code, stderr) = crate::store_life::on_a_full_disk(&project, 80, command);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("store.db.before-v8`; the store is untouched"), "{stderr}");
+        assert!(!stderr.contains("a place that can be written to"), "{stderr}");
+    }
+    assert_eq!(std::fs::read(project.store()).unwrap(), before);
+    project.caseload(&["show", "latest"]).exits(0);
+}

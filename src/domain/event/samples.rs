@@ -69,6 +69,7 @@ pub(crate) fn one_of_each() -> Vec<RunEvent> {
         RunEvent::Returned { provider, call },
     ];
     events.extend(stops().into_iter().map(RunEvent::Stopped));
+    events.push(RunEvent::StoreLocked { answers: 12, patience: Duration::from_secs(25) });
     let wall = Duration::from_secs(9);
     events.push(RunEvent::RunFinished {
         status: RunStatus::Interrupted,

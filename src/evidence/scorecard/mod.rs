@@ -29,7 +29,7 @@ use super::{
     target::Evidence,
 };
 use crate::{
-    domain::{Cost, QueueRecord, RunRow, TargetPos, Usage},
+    domain::{Cost, Price, QueueRecord, RunRow, TargetPos, Usage},
     store::{AttemptTotals, NewTarget, ReusedTotals, RunCase, RunDetail, Store, StoreError},
 };
 
@@ -107,18 +107,28 @@ pub struct TargetCard {
     pub usage: Usage,
     /// Answers whose tokens are not known.
     pub usage_unknown: u64,
-    /// Cost of all answers; `None` when none has a known cost. A lower bound while
+    /// Cost of all answers, each that of the attempt which was answered; `None` when none has a known
+    /// cost. A lower bound while
     /// `cost_unknown_trials` is above 0.
     pub cost_usd: Option<Cost>,
     /// Answers whose cost is not known.
     pub cost_unknown_trials: u64,
+    /// Known cost of all attempts, of those that failed, too; `None` when none is known. A lower bound
+    /// while `cost_unknown_trials` or `attempts_perhaps_billed` is above 0.
+    pub attempts_cost_usd: Option<Cost>,
+    /// Whether its model has a price: why a cost is not known.
+    #[serde(skip)]
+    pub has_price: bool,
     /// Answers whose cost rests on an assumption (a cache write of unknown lifetime).
     pub cost_approximate_trials: u64,
     /// Answers that came from an earlier run: they cost and took nothing now.
     pub reused_trials: u64,
-    /// What those cost when they were asked, as far as it is known.
-    pub reused_original_cost_usd: Cost,
-    /// Failed attempts that may have been billed at a cost nobody told.
+    /// What those cost when they were asked; `None` when of none that is known. A lower bound while
+    /// `reused_unknown_trials` is above 0.
+    pub reused_original_cost_usd: Option<Cost>,
+    /// Those of which that is not known.
+    pub reused_unknown_trials: u64,
+    /// Lost attempts that may have been billed at a cost nobody told.
     pub attempts_perhaps_billed: u64,
     /// The successful attempts' own times.
     pub latency_ms: Percentiles,
@@ -206,6 +216,7 @@ struct Read {
     retrieval: Option<Retrieval>,
     attempts: AttemptTotals,
     reused: ReusedTotals,
+    prices: Vec<Price>,
 }
 
 impl Read {
@@ -216,12 +227,13 @@ impl Read {
             retrieval: Retrieval::read(store, run, target, cases.len())?,
             attempts: store.attempt_totals(run, target)?,
             reused: store.reused(run, target)?,
+            prices: store.prices(run)?.into_iter().map(|(_, price)| price).collect(),
         })
     }
 }
 
 fn target_card(target: &NewTarget, cases: &[RunCase], read: &Read) -> TargetCard {
-    let Read { evidence, graders, attempts, reused, .. } = read;
+    let Read { evidence, graders, attempts, reused, prices, .. } = read;
     let retrieval = read.retrieval.as_ref();
     let counts = &evidence.counts();
     let verdicts: Vec<bool> = counts
@@ -249,10 +261,15 @@ fn target_card(target: &NewTarget, cases: &[RunCase], read: &Read) -> TargetCard
         usage_unknown: evidence.usage_unknown,
         cost_usd: (evidence.priced > 0).then_some(evidence.answers_cost),
         cost_unknown_trials: evidence.unpriced,
+        attempts_cost_usd: Some(evidence.attempts_cost(attempts))
+            .filter(|cost| evidence.priced > 0 || *cost > Cost::ZERO),
+        has_price: prices.iter().any(|price| price.model == target.model),
         cost_approximate_trials: evidence.approximate,
         reused_trials: reused.trials,
-        reused_original_cost_usd: reused.original_cost,
-        attempts_perhaps_billed: attempts.failed_unpriced,
+        reused_original_cost_usd: (reused.trials == 0 || reused.original_unknown < reused.trials)
+            .then_some(reused.original_cost),
+        reused_unknown_trials: reused.original_unknown,
+        attempts_perhaps_billed: attempts.lost_unpriced,
         latency_ms: times(&evidence.latency, cases),
         first_token_ms: times(&evidence.first_token, cases),
         queue_wait_ms: waits(&evidence.queue_wait_ms),

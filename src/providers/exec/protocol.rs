@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::text::beginning;
 use crate::{
-    domain::{Cost, Metered, Question, Reply, Retrieved},
-    providers::usage_object,
+    domain::{Metered, Question, Reply, Retrieved},
+    providers::{told_cost, usage_object},
 };
 
 /// The question as one line of JSON, its newline included.
@@ -85,20 +85,14 @@ fn reply(fields: &Map<String, Value>) -> Result<Reply, NoAnswer> {
     };
     let retrieved = field("retrieved").map(Retrieved::list_from).transpose();
     let retrieved = retrieved.map_err(|why| NoAnswer::Malformed(format!("its `retrieved`{why}")))?;
-    let reported_cost = field("cost_usd").map(cost).transpose().map_err(NoAnswer::Malformed)?;
     Ok(Reply {
         retrieved,
-        reported_cost,
+        reported_cost: field("cost_usd").and_then(told_cost),
         metered: field("usage").map_or_else(Metered::default, usage_object),
         model: field("model").and_then(Value::as_str).map(str::to_owned),
         meta: field("meta").cloned(),
         ..Reply::answered(text)
     })
-}
-
-fn cost(value: &Value) -> Result<Cost, String> {
-    let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    written.parse().map_err(|error| format!("its `cost_usd` is {value}: {error}"))
 }
 
 #[cfg(test)]
@@ -143,11 +137,20 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_not_lost_for_what_it_says_of_its_cost() {
+        let cost = |told: &str| {
+            let answer = format!(r#"{{"output": "x", "cost_usd": {told}}}"#);
+            whole_output(answer.as_bytes()).unwrap().reported_cost.map(|cost| cost.to_string())
+        };
+        assert_eq!(cost("0.0036000000000000003").as_deref(), Some("0.0036"));
+        assert_eq!(cost("-1"), None);
+    }
+
+    #[test]
     fn what_is_no_answer_is_named() {
         assert_eq!(malformed(whole_output(b" \n")), "it wrote no answer");
         assert!(malformed(whole_output(b"ab\xffc")).contains("byte 2 is 0xff"));
         assert!(malformed(whole_output(br#"{"output": 3}"#)).contains("`output` is 3"));
-        assert!(malformed(whole_output(br#"{"output": "x", "cost_usd": -1}"#)).contains("cost_usd"));
         assert!(malformed(whole_output(br#"{"output": "x", "retrieved": [{}]}"#)).contains("`retrieved`[0]"));
         assert_eq!(whole_output(br#"{"error": "no index"}"#), Err(NoAnswer::Declared("no index".to_owned())));
         for line in [&b"hello"[..], b"{\"output\": \"x\"}", b"[1]", b"{\"id\": 3}", b"\xff"] {

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::text::with_ellipsis;
 use crate::{
-    domain::{Cost, Metered, Reply, Retrieved},
-    providers::usage_object,
+    domain::{Metered, Reply, Retrieved},
+    providers::{told_cost, usage_object},
 };
 
 /// Of an answer's shape no more than this is shown, in characters.
@@ -99,10 +99,9 @@ impl AnswerPointers {
             (_, None) => Ok(None),
         };
         let retrieved = told("retrieved", &self.retrieved)?.map(|list| self.passages(list)).transpose()?;
-        let reported_cost = told("cost", &self.cost)?.map(cost).transpose()?;
         Ok(Reply {
             retrieved,
-            reported_cost,
+            reported_cost: told("cost", &self.cost)?.and_then(told_cost),
             metered: told("usage", &self.usage)?.map_or_else(Metered::default, usage_object),
             model: told("model", &self.model)?.and_then(Value::as_str).map(str::to_owned),
             ..Reply::answered(text)
@@ -133,11 +132,6 @@ fn at<'a>(answer: &'a Value, name: &str, pointer: &str) -> Result<&'a Value, Str
     answer
         .pointer(pointer)
         .ok_or_else(|| format!("`answer.{name}` = `{pointer}` points nowhere in {}", shape(answer)))
-}
-
-fn cost(value: &Value) -> Result<Cost, String> {
-    let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    written.parse().map_err(|error| format!("`answer.cost` is {value}: {error}"))
 }
 
 /// What an answer looks like, without what it says: `{answer: {text: text}, sources: [{doc: text} × 5]}`.
@@ -198,6 +192,12 @@ mod tests {
         assert_eq!(reply.reported_cost.unwrap().to_string(), "0.002");
         assert_eq!(reply.metered.usage.unwrap().output, 2);
         assert_eq!(reply.model.as_deref(), Some("m-1"));
+        for (told, cost) in [(json!(0.1 + 0.2), Some("0.30")), (json!(-1), None)] {
+            let answer = json!({"text": "x", "cost": told});
+            let pointers = AnswerPointers { cost: Some("/cost".to_owned()), ..AnswerPointers::default() };
+            let reply = read(&pointers, &answer).unwrap();
+            assert_eq!(reply.reported_cost.map(|cost| cost.to_string()).as_deref(), cost);
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::output_limit::said_output;
 use crate::domain::{Bounds, HttpMethod, Wire};
 
 /// The request that posts `body` to `path`. What may be billed is read from the body as it is sent, so
@@ -13,7 +14,7 @@ pub(in crate::providers) fn posted(
     output_fields: &[&str],
     largest_output: Option<u64>,
 ) -> Wire {
-    let said_output = output_fields.iter().filter_map(|field| body.get(*field)?.as_u64()).max();
+    let said_output = said_output(body, output_fields);
     let streamed = body.get("stream") == Some(&Value::Bool(true));
     let body = serde_json::to_vec(body).expect("a JSON object can be written");
     let bounds =
@@ -48,6 +49,7 @@ mod tests {
             (Some(50_000), Some(50_000))
         );
         assert_eq!(bounds(json!({"max_tokens": null}), Some(99)), (Some(99), None));
+        assert_eq!(bounds(json!({"max_tokens": 10, "max_more": 5e4}), Some(99)), (Some(99), None));
         assert_eq!(bounds(json!({"max_tokens": "all"}), None), (None, None));
     }
 }

@@ -5,6 +5,7 @@ pub mod classify;
 pub mod counts;
 pub mod error_body;
 pub mod limit_headers;
+mod output_limit;
 pub(super) mod response;
 pub mod retry_after;
 mod secrets;

@@ -166,6 +166,7 @@ fn call(target: u32, case: u32, demand: Demand) -> Call {
         worst: None,
         demand,
         first_attempt: 1,
+        walk: Walk::default(),
         seed: 1,
         hash: None,
     }
@@ -246,7 +247,7 @@ fn unauthorized() -> Result<Reply, Rejection> {
 fn ended(settlement: Settlement) -> Settled {
     match settlement {
         Settlement::Ended(settled) => *settled,
-        Settlement::Returned { attempts } => panic!("returned with {attempts:?}"),
+        other => panic!("it did not end: {other:?}"),
     }
 }
 

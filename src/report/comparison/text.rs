@@ -74,7 +74,7 @@ pub fn matrix_text(matrix: &Matrix) -> String {
             optional(row.p_adjusted, p_value),
             count(comparison.flips.fixed.len() as u64),
             count(comparison.flips.broke.len() as u64),
-            optional(comparison.cost.increase.point, |share| format!("{} %", signed(share))),
+            optional(comparison.cost.increase.point, in_percent),
             verdict_word(comparison.verdict).to_owned(),
         ]);
     }
@@ -171,20 +171,8 @@ fn quantities(comparison: &Comparison) -> String {
         table.row(quantity_row("retrieval hit rate", &retrieval.hit_rate, share));
         table.row(quantity_row("retrieval recall", &retrieval.recall, share));
     }
+    cost_rows(&mut table, comparison);
     let cost = &comparison.cost;
-    if cost.per_case_usd.baseline.is_some() {
-        table.row(quantity_row("cost an answer", &cost.per_case_usd, |usd| signed_text(usd, dollar_text)));
-    }
-    if cost.total_usd.iter().any(Option::is_some) {
-        table.row([
-            "cost in all".to_owned(),
-            optional(cost.total_usd[0], dollars),
-            optional(cost.total_usd[1], dollars),
-            optional(cost.increase.point, |share| format!("{} %", signed(share))),
-            amount_ends(&cost.increase, signed),
-            String::new(),
-        ]);
-    }
     if cost.input_tokens.baseline.is_some() {
         table.row(quantity_row("input tokens", &cost.input_tokens, tokens));
         table.row([
@@ -202,6 +190,38 @@ fn quantities(comparison: &Comparison) -> String {
         table.row(quantity_row("latency p95", &comparison.latency_ms.p95, time));
     }
     table.text()
+}
+
+/// What an answer costs, by how much that differs, and what all cost.
+fn cost_rows(table: &mut Table, comparison: &Comparison) {
+    let cost = &comparison.cost;
+    if cost.per_case_usd.baseline.is_some() {
+        table.row(quantity_row("cost an answer", &cost.per_case_usd, |usd| signed_text(usd, dollar_text)));
+    }
+    if cost.increase.point.is_some() {
+        table.row([
+            "  relative".to_owned(),
+            String::new(),
+            String::new(),
+            optional(cost.increase.point, in_percent),
+            amount_ends(&cost.increase, signed),
+            String::new(),
+        ]);
+    }
+    if cost.total_usd.iter().any(Option::is_some) {
+        table.row([
+            "cost in all".to_owned(),
+            optional(cost.total_usd[0], dollars),
+            optional(cost.total_usd[1], dollars),
+            optional(comparison.total_increase(), in_percent),
+            String::new(),
+            String::new(),
+        ]);
+    }
+}
+
+fn in_percent(share: f64) -> String {
+    format!("{} %", signed(share))
 }
 
 /// What is shown of a number: plain, or with its sign.
@@ -511,11 +531,26 @@ fn p_value(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::comparison::fixture;
+    use crate::{domain::Cost, report::comparison::fixture};
 
     #[test]
     fn a_comparison_reads_as_before() {
         insta::assert_snapshot!(comparison_text(&fixture::comparison(), true));
+    }
+
+    /// It stood beside the totals and was of the pairs' means: `$0.0376  $0.005304  +0.0 %`.
+    #[test]
+    fn what_stands_beside_the_totals_is_of_the_totals() {
+        let mut comparison = fixture::comparison();
+        comparison.cost.total_usd = [376, 53].map(|cost| Some(Cost::from_picodollars(cost * 100_000_000)));
+        comparison.cost.increase = Amount { point: Some(0.0), low: Some(0.0), high: Some(0.0) };
+        let row = |comparison: &Comparison| {
+            let text = comparison_text(comparison, false);
+            text.lines().find(|line| line.starts_with("cost in all")).unwrap().to_owned()
+        };
+        assert!(row(&comparison).contains("−85.9 %"), "{}", row(&comparison));
+        comparison.sides[0].cost_unknown_trials = 1;
+        assert!(!row(&comparison).contains('%'), "{}", row(&comparison));
     }
 
     #[test]

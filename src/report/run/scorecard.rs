@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::queues::queue_text;
 use crate::{
+    domain::Cost,
     evidence::{CacheCard, GraderCard, Percentiles, Rate, RetrievalCard, Scorecard, Slice, TargetCard},
     report::{
         format::{count, dollars, milliseconds, percent},
@@ -63,6 +64,7 @@ fn interval(rate: &Rate) -> String {
 fn cost(target: &TargetCard) -> String {
     match target.cost_usd {
         None => "unknown".to_owned(),
+        Some(Cost::ZERO) if target.cost_unknown_trials > 0 => "unknown".to_owned(),
         Some(cost) if target.cost_unknown_trials > 0 => format!("≥ {}", dollars(cost)),
         Some(cost) => dollars(cost),
     }
@@ -89,6 +91,9 @@ fn details(target: &TargetCard) -> String {
         line("cache", cache_line(cache));
     }
     line("cost", cost_line(target));
+    if let Some(value) = attempts_cost_line(target) {
+        line("", value);
+    }
     if target.reused_trials > 0 {
         line("reused", reused_line(target));
     }
@@ -266,13 +271,13 @@ fn cache_line(cache: &CacheCard) -> String {
 
 fn cost_line(target: &TargetCard) -> String {
     let mut text = match target.cost_usd {
-        None if target.cost_unknown_trials == 0 => return "nothing was answered".to_owned(),
-        None => return format!("unknown: no price for `{}`", target.model),
-        Some(cost) => format!("${cost}"),
+        None if target.cost_unknown_trials == 0 => "nothing was answered".to_owned(),
+        Some(cost) if cost > Cost::ZERO || target.cost_unknown_trials == 0 => {
+            at_least(cost, target.cost_unknown_trials)
+        }
+        // Beside nothing but copies, which cost nothing.
+        _ => format!("unknown: {}", unpriced_since(target)),
     };
-    if target.cost_unknown_trials > 0 {
-        text = format!("at least {text}; {} answers unpriced", count(target.cost_unknown_trials));
-    }
     if target.cost_approximate_trials > 0 {
         let _ = write!(text, "; approximate for {} answers", count(target.cost_approximate_trials));
     }
@@ -282,12 +287,39 @@ fn cost_line(target: &TargetCard) -> String {
     text
 }
 
+/// Why no answer has a known cost.
+fn unpriced_since(target: &TargetCard) -> String {
+    match target.model.as_str() {
+        model if !target.has_price => format!("no price for `{model}`"),
+        _ if target.usage_unknown >= target.cost_unknown_trials => {
+            "no answer told a usage that can be priced".to_owned()
+        }
+        model => format!("the price of `{model}` does not cover all that was used"),
+    }
+}
+
+/// The cost of all attempts, where it is known to be another than that of the answers.
+fn attempts_cost_line(target: &TargetCard) -> Option<String> {
+    let cost = target.attempts_cost_usd.filter(|cost| Some(*cost) != target.cost_usd)?;
+    let is_bound = target.cost_unknown_trials + target.attempts_perhaps_billed > 0;
+    let at_least = if is_bound { "at least " } else { "" };
+    Some(format!("{at_least}${cost} with the attempts that failed"))
+}
+
+/// What is known of a cost while that of `unknown` answers is not.
+fn at_least(cost: Cost, unknown: u64) -> String {
+    match unknown {
+        0 => format!("${cost}"),
+        _ => format!("at least ${cost}; {} answers unpriced", count(unknown)),
+    }
+}
+
 fn reused_line(target: &TargetCard) -> String {
-    format!(
-        "{} answers of earlier runs, asked then for ${}; outside the latency",
-        count(target.reused_trials),
-        target.reused_original_cost_usd
-    )
+    let then = target.reused_original_cost_usd.map_or_else(
+        || "at an unknown cost".to_owned(),
+        |cost| format!("for {}", at_least(cost, target.reused_unknown_trials)),
+    );
+    format!("{} answers of earlier runs, asked then {then}; outside the latency", count(target.reused_trials))
 }
 
 fn latency_line(latency: &Percentiles, wait: &Percentiles) -> String {

@@ -57,17 +57,28 @@ impl Coordinator<'_> {
                 self.on_ended(at, record, attempts).await?;
                 self.note_asked(call, None).await
             }
-            Settlement::Returned { mut attempts } => {
-                self.prices(key).put_on(&mut attempts);
-                if settle(reservation, &attempts) {
-                    self.work.accounts[at].ask_again(call, attempts.len());
-                }
-                self.write_attempts(key, attempts).await?;
-                self.note_halt(at, key.target);
-                self.tell_returned(at, key);
-                Ok(())
+            Settlement::Returned { attempts } => self.on_returned(at, key, attempts, reservation).await,
+            Settlement::Postponed { attempts, walk } => {
+                self.work.accounts[at].ask_again(call, attempts.len(), walk);
+                self.on_returned(at, key, attempts, reservation).await
             }
         }
+    }
+
+    /// A trial that stays to be done; what was sent for it all the same is settled and stored.
+    async fn on_returned(
+        &mut self,
+        at: usize,
+        key: TrialKey,
+        mut attempts: Vec<Attempt>,
+        reservation: Option<Reservation>,
+    ) -> Result<(), RunError> {
+        self.prices(key).put_on(&mut attempts);
+        settle(reservation, &attempts);
+        self.write_attempts(key, attempts).await?;
+        self.note_halt(at, key.target);
+        self.tell_returned(at, key);
+        Ok(())
     }
 
     async fn on_ended(
@@ -142,11 +153,9 @@ impl Coordinator<'_> {
     }
 }
 
-/// Settles what was reserved with what the attempts came to; whether a repeated attempt was refused.
-fn settle(reservation: Option<Reservation>, attempts: &[Attempt]) -> bool {
-    reservation.is_some_and(|reservation| {
-        let is_refused = reservation.is_refused();
+/// Settles what was reserved with what the attempts came to.
+fn settle(reservation: Option<Reservation>, attempts: &[Attempt]) {
+    if let Some(reservation) = reservation {
         reservation.settle(attempts);
-        is_refused
-    })
+    }
 }

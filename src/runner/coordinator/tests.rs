@@ -14,10 +14,12 @@ use crate::{
         Attempt, AttemptEnd, CasePos, Cost, ErrorClass, Failure, FailureKind, Metered, Outcome, ProviderName,
         Repeat, Reply, RunStatus, Settled, Settlement, TargetPos, Tariff, UnixMillis, Usage,
     },
+    providers::Rejection,
     queue::ProviderQueue,
     runner::{
         fixtures::{EXPERIMENT_OF_TESTS, queue, reusable},
         lane::Landing,
+        live::Live,
     },
     stats::SplitMix64,
 };
@@ -132,7 +134,11 @@ impl Scripted {
                 let answered = attempt(call.first_attempt + 1, None);
                 Landing::Settled(match may_repeat {
                     true => ended(Outcome::Answered, vec![billed, answered]),
-                    false => Settlement::Returned { attempts: vec![billed] },
+                    false => {
+                        let retries = call.walk.retries + 1;
+                        let walk = crate::domain::Walk { retries, ..call.walk };
+                        Settlement::Postponed { attempts: vec![billed], walk }
+                    }
                 })
             }
             Fate::Ends(outcome) => {
@@ -146,7 +152,7 @@ impl Scripted {
         };
         let stays_open = match &landing {
             Landing::Settled(Settlement::Ended(settled)) => settled.outcome != Outcome::Cancelled,
-            Landing::Settled(Settlement::Returned { .. }) | Landing::Earlier(_) | Landing::NotFound => false,
+            Landing::Settled(_) | Landing::Earlier(_) | Landing::NotFound => false,
         };
         if !stays_open {
             self.told.lock().unwrap().open[self.at] -= 1;
@@ -410,6 +416,37 @@ async fn a_trial_without_room_for_its_repetition_is_asked_again_and_its_attempts
     assert_eq!(told.trials().count(), 2);
     drop(told);
     assert!(stage.ledger.spent() <= limit);
+}
+
+/// Without a budget a trial has nine attempts and waits before each: a budget that has no room for the
+/// worst of the next one gives it no more of them, and none sooner.
+#[tokio::test(start_paused = true)]
+async fn a_tight_budget_takes_no_limit_off_retries() {
+    for tokens in [0, 5] {
+        let mut requests = vec![];
+        for limit in [None, Some(cost("0.0003"))] {
+            let sent = Arc::new(Mutex::new(vec![]));
+            let asked = Arc::clone(&sent);
+            let empty = queue(4, move |_| {
+                let mut asked = asked.lock().unwrap();
+                asked.push(tokio::time::Instant::now());
+                assert!(asked.len() < 100, "there is no end to it");
+                let usage = Usage { input_uncached: tokens, ..Usage::default() };
+                let failure = Failure::new(ErrorClass::Retry, FailureKind::Server, "no choices");
+                (Duration::ZERO, Err(Rejection { metered: usage.into(), ..Rejection::from(failure) }))
+            });
+            let mut stage = Stage::set(plan_of(0, 1), limit, 2, after_a_second, at_once);
+            stage.coordinator.work.lanes[0] = Box::new(Live::new(Arc::clone(&empty)));
+            stage.coordinator.work.accounts[0] = Account::new("p".into(), empty);
+            stage.work_and_write().await.unwrap();
+            let summary = stage.coordinator.finish();
+            assert_eq!((summary.failed, summary.pending), (1, 0), "{:?}", summary.stops);
+            let sent = sent.lock().unwrap();
+            assert!(sent[8] - sent[0] > Duration::from_secs(10), "{sent:?}");
+            requests.push(sent.len());
+        }
+        assert_eq!(requests, [9, 9]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

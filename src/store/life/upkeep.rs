@@ -6,7 +6,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, pa
 
 use crate::store::{
     error::{StoreError, failed_to},
-    files::{copy_to, with_suffix},
+    files::{copy_to, part_of, with_suffix},
     open::Store,
     write::packed::{hash_of, pack, unpack},
 };
@@ -100,7 +100,7 @@ impl Store {
         if file.exists() {
             return Err(StoreError::BackupExists { path: file.to_owned() });
         }
-        copy_to(&self.connection, file)
+        copy_to(&self.connection, file, &part_of(file))
     }
 
     /// What is wrong with the store: damage, broken references, rows that nothing refers to, and

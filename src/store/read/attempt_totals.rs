@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use crate::domain::{Cost, RunRow, TargetPos};
+use crate::domain::{CasePos, Cost, RunRow, TargetPos};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -18,9 +18,20 @@ pub struct AttemptTotals {
     pub failed: u64,
     /// Known cost of those that failed.
     pub failed_cost: Cost,
-    /// Failed ones that may have been billed at an unknown cost.
-    pub failed_unpriced: u64,
+    /// Attempts that were lost and may have been billed at an unknown cost: failed ones, and those of
+    /// trials cancelled in flight of which stores of version 0.1 kept none.
+    pub lost_unpriced: u64,
 }
+
+/// The attempts of run `?1` that may have been billed at a cost nobody told: failed ones that may be
+/// billed, answers without a price, and trials cancelled in flight of which stores of version 0.1 kept no
+/// attempt. An attempt stays, whatever becomes of its trial.
+const UNPRICED: &str = "SELECT target, case_position, class IS NOT NULL AS is_lost FROM attempt
+    WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
+    UNION ALL
+    SELECT target, case_position, 1 FROM trial t WHERE run = ?1 AND outcome = 'cancelled'
+    AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = t.run AND a.target = t.target
+        AND a.case_position = t.case_position AND a.repeat = t.repeat AND a.kind = 'cancelled')";
 
 impl Store {
     /// What a run has spent as far as it is known: the cost of all its attempts.
@@ -36,6 +47,27 @@ impl Store {
             .map_err(failed_to("read what the run has spent"))
     }
 
+    /// How many attempts for each (target, case) may have been billed at a cost nobody told, answers
+    /// without a price among them.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn unpriced_attempts(&self, run: RunRow) -> Result<Vec<(TargetPos, CasePos, u64)>, StoreError> {
+        self.connection
+            .prepare_cached(&format!(
+                "SELECT target, case_position, count(*) FROM ({UNPRICED}) GROUP BY target, case_position"
+            ))
+            .and_then(|mut statement| {
+                statement
+                    .query_map([run], |row| {
+                        let mut columns = Columns::of(row);
+                        Ok((columns.take()?, columns.take()?, columns.count()?))
+                    })?
+                    .collect()
+            })
+            .map_err(failed_to("read the attempts of unknown cost"))
+    }
+
     /// What a target's attempts came to, the failed ones apart.
     ///
     /// # Errors
@@ -43,9 +75,9 @@ impl Store {
     pub fn attempt_totals(&self, run: RunRow, target: TargetPos) -> Result<AttemptTotals, StoreError> {
         self.connection
             .prepare_cached(
-                "SELECT count(*), count(class), coalesce(sum(cost_picodollars) FILTER (WHERE class IS NOT NULL), 0),
-                    count(*) FILTER (WHERE may_be_billed AND cost_picodollars IS NULL)
-                 FROM attempt WHERE run = ? AND target = ?",
+                &format!("SELECT count(*), count(class), coalesce(sum(cost_picodollars) FILTER (WHERE class IS NOT NULL), 0),
+                    (SELECT count(*) FROM ({UNPRICED}) WHERE is_lost AND target = ?2)
+                 FROM attempt WHERE run = ?1 AND target = ?2"),
             )
             .and_then(|mut statement| {
                 statement.query_row(params![run, target], |row| {
@@ -54,7 +86,7 @@ impl Store {
                         attempts: columns.count()?,
                         failed: columns.count()?,
                         failed_cost: columns.cost()?.unwrap_or_default(),
-                        failed_unpriced: columns.count()?,
+                        lost_unpriced: columns.count()?,
                     })
                 })
             })

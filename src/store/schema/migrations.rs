@@ -1,8 +1,12 @@
 //! Bringing a store to the present version: a list of steps with `user_version` as its index.
 
-use std::{collections::HashSet, path::Path};
+use std::{
+    collections::HashSet,
+    path::Path,
+    time::{Duration, Instant},
+};
 
-use rusqlite::{Connection, ErrorCode, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
 use super::{version_1, version_2, version_3, version_4, version_5, version_6, version_7, version_8};
 use crate::store::{
@@ -32,22 +36,24 @@ pub(in crate::store) const VERSION: usize = STEPS.len();
 /// Marks the file as ours: the bytes `CLOD` in SQLite's header.
 const APPLICATION_ID: i64 = 0x434C_4F44;
 
+/// How long an older store's lock is waited for: another process may be copying all of it.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// Brings the store to [`VERSION`] and touches it, which fails on a disk that cannot be written:
-/// before the first paid request rather than after it.
+/// before the first paid request rather than after it. Of several processes that open an older store
+/// one does it, and the others wait and find it done.
 ///
 /// # Errors
 /// When the file is something else, is newer than this build, or cannot be written.
 pub(in crate::store) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let not_writable = |source| StoreError::NotWritable { path: path.to_owned(), source };
     // Before anything is written: a file of somebody else must stay as it is.
-    let found = check(connection, path)?;
-    if (1..VERSION).contains(&found) {
-        keep_before(connection, path)?;
-    }
-    let transaction =
-        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(not_writable)?;
+    check(connection, path)?;
+    let transaction = lock(connection, path)?;
     // Again, now that no other process can migrate between the look and the step.
     let version = check(&transaction, path)?;
+    if (1..VERSION).contains(&version) {
+        keep_before(path)?;
+    }
     let steps = if version == 0 { &[NEWEST] } else { &STEPS[version..] };
     for step in steps {
         transaction.execute_batch(step).map_err(failed_to("bring the store to the present version"))?;
@@ -58,14 +64,36 @@ pub(in crate::store) fn migrate(connection: &mut Connection, path: &Path) -> Res
             transaction.pragma_update(None, "user_version", i64::try_from(VERSION).unwrap_or(i64::MAX))
         })
         .and_then(|()| transaction.commit())
-        .map_err(not_writable)
+        .map_err(|source| StoreError::unwritten(path, source))
 }
 
-/// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has.
-fn keep_before(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+/// The store's lock. That of an older one is waited for as long as another process may need to bring it
+/// up to date.
+fn lock<'a>(connection: &'a Connection, path: &Path) -> Result<Transaction<'a>, StoreError> {
+    let began = Instant::now();
+    loop {
+        match Transaction::new_unchecked(connection, TransactionBehavior::Immediate) {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && began.elapsed() < PATIENCE
+                    && check(connection, path)? < VERSION => {}
+            locked => return locked.map_err(|source| StoreError::unwritten(path, source)),
+        }
+    }
+}
+
+/// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has. Whoever does
+/// so has the store's lock: no other process makes one, and what is left of one is a dead one's.
+fn keep_before(path: &Path) -> Result<(), StoreError> {
     let copy = files::with_suffix(path, &format!(".before-v{VERSION}"));
     // A store in memory has no file.
-    if copy.exists() || !path.exists() { Ok(()) } else { files::copy_to(connection, &copy) }
+    if copy.exists() || !path.exists() {
+        return Ok(());
+    }
+    // One that is within a transaction cannot copy.
+    let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+        .map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+    files::copy_to(&reader, &copy, &files::with_suffix(&copy, ".part"))
 }
 
 /// The version of a store, once it is known to be one that this build can read or bring up to date.

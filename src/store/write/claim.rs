@@ -38,12 +38,18 @@ impl RunClaim {
     }
 
     /// Renews the heartbeat.
-    pub(super) fn beat(&self, connection: &Connection) -> rusqlite::Result<()> {
-        connection.execute(
+    ///
+    /// # Errors
+    /// The store cannot be written, or the claim is not there any more: two would ask the same trials.
+    pub(super) fn beat(&self, connection: &Connection) -> Result<(), StoreError> {
+        let renewed = connection.execute(
             "UPDATE run_lock SET heartbeat_at = ? WHERE run = ? AND claim = ?",
             params![UnixMillis::now().0, self.run, self.token],
-        )?;
-        Ok(())
+        );
+        match renewed.map_err(failed_to("renew the claim on the run"))? {
+            0 => Err(StoreError::ClaimLost),
+            _ => Ok(()),
+        }
     }
 
     /// Gives the run back.
@@ -208,6 +214,16 @@ mod tests {
         // What is late does not take away its successor's claim.
         run.claim.release(&store.connection).unwrap();
         assert!(store.is_worked_on(taken.run()).unwrap());
+    }
+
+    #[test]
+    fn a_claim_that_was_taken_away_is_noticed_at_the_next_heartbeat() {
+        let (store, run) = store_with(1, 1);
+        run.claim.beat(&store.connection).unwrap();
+        set(&store, "UPDATE run_lock SET claim = 'of another'");
+        assert!(matches!(run.claim.beat(&store.connection), Err(StoreError::ClaimLost)));
+        set(&store, "DELETE FROM run_lock");
+        assert!(matches!(run.claim.beat(&store.connection), Err(StoreError::ClaimLost)));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub(super) mod insert;
 mod message;
 mod new_run;
 pub(super) mod packed;
+pub(super) mod patience;
 mod status;
 pub(super) mod writer;
 mod zstd;
@@ -17,5 +18,6 @@ pub use self::{
     claim::RunClaim,
     message::Write,
     new_run::{CreatedRun, NewRun},
+    patience::Hurry,
     writer::{CommitListener, StoreWriter},
 };

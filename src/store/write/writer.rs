@@ -27,11 +27,12 @@ use super::{
     due::{Waiting, may_wait},
     insert::Inserts,
     packed::pack,
+    patience::{Hurry, LockWait, Patience, is_busy},
 };
-use crate::domain::{RunRow, TrialKey};
+use crate::domain::{RunEvent, RunRow, TrialKey};
 use crate::store::{
     error::{StoreError, failed_to},
-    open::Store,
+    open::{Store, wait_briefly},
     queue_log, reuse,
 };
 
@@ -55,6 +56,8 @@ pub struct CommitListener {
     pub committed: mpsc::UnboundedSender<Vec<TrialKey>>,
     /// So many trials may wait for their commit: whoever sends them may then wait for it, too.
     pub room: usize,
+    /// Is told where the store stays locked.
+    pub events: mpsc::UnboundedSender<RunEvent>,
 }
 
 /// The way into the writer's thread. When it is dropped, what was sent is still written.
@@ -64,6 +67,7 @@ pub struct StoreWriter {
     sender: Option<mpsc::Sender<Write>>,
     thread: Option<JoinHandle<()>>,
     failure: Arc<OnceLock<Arc<StoreError>>>,
+    hurry: Hurry,
 }
 
 impl StoreWriter {
@@ -77,16 +81,27 @@ impl StoreWriter {
         claim: RunClaim,
         listener: Option<CommitListener>,
     ) -> Result<Self, StoreError> {
+        Self::start_with(store, claim, listener, Patience::default())
+    }
+
+    /// The same with another patience.
+    pub(in crate::store) fn start_with(
+        store: Store,
+        claim: RunClaim,
+        listener: Option<CommitListener>,
+        patience: Patience,
+    ) -> Result<Self, StoreError> {
         let (sender, receiver) = mpsc::channel(CHANNEL);
         let failure = Arc::new(OnceLock::new());
         // Only its clock is needed: the channel alone cannot be waited on for a limited time.
         let runtime =
             runtime::Builder::new_current_thread().enable_time().build().map_err(StoreError::Thread)?;
+        let hurry = Hurry::default();
         let work = Work {
             receiver,
             runtime,
-            room: listener.as_ref().map_or(usize::MAX, |listener| listener.room.max(1)),
-            committed: listener.map(|listener| listener.committed),
+            listener,
+            lock: LockWait::new(patience, hurry.clone()),
             claim,
             failure: Arc::clone(&failure),
             waiting: VecDeque::new(),
@@ -95,7 +110,12 @@ impl StoreWriter {
             .name("store-writer".to_owned())
             .spawn(move || work.run(&store.connection))
             .map_err(StoreError::Thread)?;
-        Ok(Self { sender: Some(sender), thread: Some(thread), failure })
+        Ok(Self { sender: Some(sender), thread: Some(thread), failure, hurry })
+    }
+
+    /// What ends the waiting for a locked store.
+    pub fn hurry(&self) -> Hurry {
+        self.hurry.clone()
     }
 
     /// The channel into the thread, for one who hears elsewhere why it is closed. The writer ends only
@@ -184,14 +204,17 @@ struct Work {
     /// Taken from the channel and not yet written. Taking many at once wakes waiting senders once.
     waiting: VecDeque<Waiting>,
     runtime: runtime::Runtime,
-    room: usize,
-    committed: Option<mpsc::UnboundedSender<Vec<TrialKey>>>,
+    listener: Option<CommitListener>,
+    lock: LockWait,
     claim: RunClaim,
     failure: Arc<OnceLock<Arc<StoreError>>>,
 }
 
 impl Work {
     fn run(mut self, connection: &Connection) {
+        // The lock is waited for in `begin`, where the waiting can be told and ended. Without this, SQLite
+        // would go on waiting for it by itself.
+        let _ = connection.busy_handler(Some(wait_briefly));
         if let Err(error) = self.write_all(connection) {
             // From here on every send returns it. What was sent before is paid for, and is still
             // written as far as it can be.
@@ -199,10 +222,29 @@ impl Work {
             self.receiver.close();
             self.rescue(connection);
         }
-        if let Err(source) = self.claim.release(connection) {
-            let error = StoreError::Sql { doing: "give the run back", source };
+        if let Err(error) = self.give_back(connection) {
             self.failure.get_or_init(|| Arc::new(error));
         }
+    }
+
+    fn give_back(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        self.begin(connection)?;
+        self.claim.release(connection).map_err(failed_to("give the run back"))?;
+        commit(connection)
+    }
+
+    /// Begins a transaction; whoever listens is told where that takes long.
+    fn begin(&mut self, connection: &Connection) -> Result<(), StoreError> {
+        let Self { lock, waiting, listener, .. } = self;
+        let is_trial = |waiting: &&Waiting| matches!(waiting.write, Write::Trial(_));
+        let tell = |patience| {
+            if let Some(listener) = listener {
+                let answers = waiting.iter().filter(is_trial).count() as u64;
+                // Whoever no longer listens misses nothing.
+                let _ = listener.events.send(RunEvent::StoreLocked { answers, patience });
+            }
+        };
+        lock.begin(connection, tell).map_err(failed_to("begin to write to the store"))
     }
 
     /// Takes and writes until the channel is closed and empty.
@@ -215,14 +257,14 @@ impl Work {
         while self.wait(connection, &mut last_beat)? {
             self.gather();
             self.pack_some(&mut dictionaries);
-            begin(connection)?;
+            self.begin(connection)?;
             dictionaries.save(connection).map_err(failed_to("store a dictionary"))?;
             let began = Instant::now();
             while let Some(waiting) = self.next() {
                 if let Err(error) = batch.apply(waiting, &mut inserts) {
                     // The rows before the faulty one are good, unless SQLite took them back.
                     if commit(connection).is_ok() {
-                        batch.tell(self.committed.as_ref());
+                        batch.tell(self.listener.as_ref());
                     }
                     return Err(error);
                 }
@@ -231,10 +273,11 @@ impl Work {
                 }
             }
             if last_beat.elapsed() >= HEARTBEAT {
-                self.beat(connection, &mut last_beat)?;
+                last_beat = Instant::now();
+                self.claim.beat(connection)?;
             }
             commit(connection)?;
-            batch.tell(self.committed.as_ref());
+            batch.tell(self.listener.as_ref());
         }
         Ok(())
     }
@@ -246,7 +289,12 @@ impl Work {
             match self.take_within(HEARTBEAT) {
                 Some(0) => return Ok(false),
                 Some(_) => {}
-                None => self.beat(connection, last_beat)?,
+                None => {
+                    *last_beat = Instant::now();
+                    self.begin(connection)?;
+                    self.claim.beat(connection)?;
+                    commit(connection)?;
+                }
             }
         }
         Ok(true)
@@ -255,8 +303,9 @@ impl Work {
     /// Lets what waits gather others, as long as it may.
     fn gather(&mut self) {
         self.take();
+        let room = self.listener.as_ref().map_or(usize::MAX, |listener| listener.room.max(1));
         loop {
-            let wait = may_wait(&self.waiting, self.room, Instant::now());
+            let wait = may_wait(&self.waiting, room, Instant::now());
             // Nothing came in time, or nothing will ever come.
             if wait.is_zero() || matches!(self.take_within(wait), None | Some(0)) {
                 return;
@@ -315,32 +364,32 @@ impl Work {
         }
     }
 
-    fn beat(&self, connection: &Connection, last_beat: &mut Instant) -> Result<(), StoreError> {
-        *last_beat = Instant::now();
-        self.claim.beat(connection).map_err(failed_to("renew the claim on the run"))
-    }
-
-    /// Writes what is left after an error, each in a transaction of its own. The first error is the
-    /// one that is told; others follow from it.
+    /// Writes what is left after an error, each in a transaction of its own, as long as the store is not
+    /// locked for too long. The first error is the one that is told; others follow from it.
     fn rescue(&mut self, connection: &Connection) {
         if !connection.is_autocommit() {
             // A commit failed and left its transaction open.
             drop(execute(connection, "ROLLBACK"));
         }
         let Ok(mut inserts) = Inserts::prepare(connection) else { return };
+        self.lock.begin_rescue();
         loop {
+            self.take();
             if self.waiting.is_empty() {
-                self.take();
+                return;
+            }
+            let begun = self.begin(connection);
+            if matches!(&begun, Err(StoreError::Sql { source, .. }) if is_busy(source)) {
+                return;
             }
             let Some(mut waiting) = self.waiting.pop_front() else { return };
             // The dictionary of what is packed already may have gone with the transaction.
             waiting.packed = None;
             let mut batch = Batch::default();
-            let stored = begin(connection)
-                .and_then(|()| batch.apply(waiting, &mut inserts))
-                .and_then(|()| commit(connection));
+            let stored =
+                begun.and_then(|()| batch.apply(waiting, &mut inserts)).and_then(|()| commit(connection));
             match stored {
-                Ok(()) => batch.tell(self.committed.as_ref()),
+                Ok(()) => batch.tell(self.listener.as_ref()),
                 // There may be no transaction to take back, which is as well.
                 Err(_) => drop(execute(connection, "ROLLBACK")),
             }
@@ -392,11 +441,11 @@ impl Batch {
     }
 
     /// Tells that all of it is committed, and starts anew. Whoever no longer listens misses nothing.
-    fn tell(&mut self, committed: Option<&mpsc::UnboundedSender<Vec<TrialKey>>>) {
+    fn tell(&mut self, listener: Option<&CommitListener>) {
         self.rows = 0;
         let trials = std::mem::take(&mut self.trials);
-        if let Some(committed) = committed.filter(|_| !trials.is_empty()) {
-            let _ = committed.send(trials);
+        if let Some(listener) = listener.filter(|_| !trials.is_empty()) {
+            let _ = listener.committed.send(trials);
         }
         for done in self.flushes.drain(..) {
             let _ = done.send(());
@@ -409,12 +458,6 @@ fn keeps_answers(connection: &Connection, run: RunRow) -> Result<bool, StoreErro
     connection
         .query_row("SELECT store_answers = 'full' FROM run WHERE id = ?", [run], |row| row.get(0))
         .map_err(failed_to("prepare the store's writer"))
-}
-
-fn begin(connection: &Connection) -> Result<(), StoreError> {
-    // Immediate: the lock is waited for here, where SQLite calls the busy handler, and not at the
-    // first row, where a stale snapshot would be refused at once.
-    execute(connection, "BEGIN IMMEDIATE").map_err(failed_to("begin to write to the store"))
 }
 
 fn commit(connection: &Connection) -> Result<(), StoreError> {

@@ -208,3 +208,32 @@ async fn a_limit_that_nobody_tells_is_found_and_costs_no_case() {
     assert!(refused < 300, "{refused}");
     assert!(took_s < 350.0, "{took_s}");
 }
+
+/// However an attempt ends that brought no output, what it had reserved is free again at once.
+#[tokio::test(start_paused = true)]
+async fn nothing_stays_taken_whatever_ends_an_attempt() {
+    let demand = Demand { input: 0, output: 600 };
+    let ends = [
+        (ErrorClass::StopQueue, FailureKind::Quota, None),
+        (ErrorClass::StopTarget, FailureKind::UnknownModel, None),
+        (ErrorClass::ThisTrial, FailureKind::TooLarge, None),
+        (ErrorClass::Retry, FailureKind::Server, None),
+        (ErrorClass::RetrySlow, FailureKind::Server, None),
+        // The whole queue stops at a wait that is longer than any it would keep.
+        (ErrorClass::RetrySlow, FailureKind::RateLimit, Some(Duration::from_secs(86_400))),
+    ];
+    for (class, kind, retry_after) in ends {
+        let limits = Limits {
+            output_tokens_per_minute: Some(600),
+            output_reserved: true,
+            burst_s: 60.0,
+            ..Limits::default()
+        };
+        let stage = Stage::set(retries(0, QueueSettings { limits, ..settings() }), move |_| {
+            (ms(0), no(class, kind, 400, retry_after))
+        });
+        stage.hand_over(0, 0, demand).await.unwrap();
+        let next = tokio::time::timeout(ms(1), stage.queue.line.pass(Order::First, demand)).await;
+        assert!(next.is_ok(), "{class:?}, {kind:?}: its tokens stay taken");
+    }
+}

@@ -101,7 +101,7 @@ async fn a_stop_at_once_leaves_attempts_that_may_be_billed() {
     assert_eq!((returned(&settlements), stage.sent().len()), (3, 2));
     for settled in settlements.into_iter().filter_map(|settlement| match settlement {
         Settlement::Ended(settled) => Some(settled),
-        Settlement::Returned { .. } => None,
+        _ => None,
     }) {
         assert_eq!((settled.outcome, settled.failure), (Outcome::Cancelled, None));
         let [attempt] = settled.attempts.as_slice() else { panic!("{:?}", settled.attempts) };
