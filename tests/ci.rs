@@ -10,7 +10,9 @@ fn page() -> String {
 
 /// The commands of the page's code blocks: each without what the shell does around it.
 fn commands() -> Vec<Vec<String>> {
-    let page = page().replace("\\\n", " ");
+    // A workflow notes the run's name in a variable; here it is the latest of both targets.
+    let page = page().replace("\\\n", " ").replace("\"$RUN:", "latest:").replace("candidate\"", "candidate");
+    let page = page.replace("today\"", "today");
     let mut inside = false;
     let mut commands = vec![];
     for line in page.lines() {
@@ -18,7 +20,7 @@ fn commands() -> Vec<Vec<String>> {
             inside = !inside;
         }
         let line = line.trim().trim_start_matches("- run: ").trim_start_matches("- ");
-        for part in line.split("||").map(str::trim).filter(|_| inside) {
+        for part in line.split("||").flat_map(|part| part.split(';')).map(str::trim).filter(|_| inside) {
             let Some(rest) = part.strip_prefix("caseload ") else { continue };
             let words = rest.split_whitespace().take_while(|word| !word.starts_with('>'));
             commands.push(words.map(ToOwned::to_owned).collect());

@@ -5,7 +5,7 @@ use std::{fs, path::Path, sync::Arc};
 
 use caseload::{
     config::{self, Experiment, Overrides},
-    domain::{CasePos, Repeat, RunRow, Settlement, TargetPos, Tariff, TrialKey},
+    domain::{CasePos, Repeat, RunRow, Settlement, TargetPos, Tariff, TrialKey, UnixMillis},
     estimate::{
         Basis, History, Options, Range, TargetHistory, estimate,
         history::{InputRatio, PastCase, PastTrial},
@@ -105,7 +105,7 @@ fn ask(experiment: &Experiment, trials: &[(CasePos, Repeat)]) -> (Vec<Asked>, f6
             let (case, settlement) = ended.expect("no task panics");
             let Settlement::Ended(settled) = settlement else { panic!("the queue stopped") };
             let usage = settled.reply.as_ref().and_then(|reply| reply.metered.usage).expect("usage is told");
-            let priced = experiment.targets[0].prices.of(&usage, Tariff::Standard);
+            let priced = experiment.targets[0].prices.of(&usage, Tariff::Standard, UnixMillis::now());
             let cost = priced.map_or(0.0, |(_, cost)| cost.dollars());
             asked.push(Asked { case, usage, latency_ms: settled.latency_ms.unwrap_or_default(), cost });
         }

@@ -48,8 +48,8 @@ pub struct CaseTrial {
     pub outcome: Outcome,
     /// What its graders said together.
     pub verdict: Option<Verdict>,
-    /// The answer.
-    pub answer: String,
+    /// The answer; `None` where it was not kept.
+    pub answer: Option<String>,
     /// Why it failed, when it did.
     #[serde(skip)]
     pub failure: Option<Failure>,
@@ -104,7 +104,7 @@ fn case_trial(trial: StoredTrial, scores: Vec<Score>) -> CaseTrial {
         repeat: record.key.repeat,
         outcome: record.outcome,
         verdict: trial.verdict,
-        answer: record.answer,
+        answer: trial.answer_kept.then_some(record.answer),
         failure: record.failure,
         scores,
     }

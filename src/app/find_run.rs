@@ -41,8 +41,18 @@ pub fn store_flag(store: &Path) -> String {
     if by_variable || store == Path::new(DEFAULT_STORE) {
         String::new()
     } else {
-        format!(" --store {}", store.display())
+        format!(" --store {}", shell_word(store))
     }
+}
+
+/// A path as one word for a shell: in quotes where it holds what a shell would read otherwise.
+pub fn shell_word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |character: char| character.is_alphanumeric() || "/._-+=:@%,".contains(character);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -71,5 +81,11 @@ mod tests {
     fn the_usual_store_needs_no_flag() {
         assert_eq!(store_flag(Path::new(DEFAULT_STORE)), "");
         assert_eq!(store_flag(Path::new("other.db")), " --store other.db");
+    }
+
+    #[test]
+    fn a_path_is_one_word_for_a_shell() {
+        assert_eq!(shell_word(Path::new("results/a-1.db")), "results/a-1.db");
+        assert_eq!(shell_word(Path::new("sp ace/a'b.db")), r"'sp ace/a'\''b.db'");
     }
 }

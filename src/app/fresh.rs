@@ -5,11 +5,12 @@ use std::{collections::HashSet, sync::Arc};
 use super::{
     AppError,
     new_run::{GoldenOrigin, store_run},
+    ready::today,
     thaw::frozen,
 };
 use crate::{
     compare::{Flipped, Side, SideSource},
-    config::{Experiment, Frozen, Gates},
+    config::{self, Experiment, Frozen, Gates},
     domain::{Case, CaseId, Cost, TargetPos},
     stats::SplitMix64,
     store::{CreatedRun, RunDetail, Store, StoreError},
@@ -90,8 +91,8 @@ pub(super) fn again(
         }
         Ok(())
     })?;
-    let price = prices.into_iter().nth(at).flatten();
-    let experiment = Experiment::prepare(settings, vec![price], cases, None)?;
+    let prices = prices.into_iter().nth(at).unwrap_or_default();
+    let experiment = Experiment::prepare(settings, vec![config::since(prices, today())], cases, None)?;
     experiment.check_budget()?;
     Ok(experiment)
 }

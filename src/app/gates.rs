@@ -1,5 +1,7 @@
 //! A run judged by its own gates: those that need no other side.
 
+use serde::Serialize;
+
 use super::AppError;
 use crate::{
     compare::{GateResult, Side, Verdict, frozen_gates, judge_side},
@@ -8,19 +10,25 @@ use crate::{
 };
 
 /// What the gates say of every target of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JudgedRun {
-    /// The targets with gates to be judged by, and what each of them says.
-    pub targets: Vec<(TargetName, Vec<GateResult>)>,
+    /// What all of them say together.
+    pub verdict: Verdict,
+    /// The targets with gates to be judged by.
+    #[serde(rename = "gates")]
+    pub targets: Vec<JudgedTarget>,
     /// Whether the run has several targets.
+    #[serde(skip)]
     pub several: bool,
 }
 
-impl JudgedRun {
-    /// What all of them say together.
-    pub fn verdict(&self) -> Verdict {
-        Verdict::of(&self.targets.iter().flat_map(|(_, results)| results.clone()).collect::<Vec<_>>())
-    }
+/// What the gates say of one target.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct JudgedTarget {
+    /// The target.
+    pub target: TargetName,
+    /// What each gate says.
+    pub results: Vec<GateResult>,
 }
 
 /// Judges a run by the gates that it was started with.
@@ -32,16 +40,17 @@ pub fn judge(store: &Store, run: RunRow) -> Result<JudgedRun, AppError> {
     let several = detail.targets.len() > 1;
     let mut targets = vec![];
     if detail.gates.is_none() {
-        return Ok(JudgedRun { targets, several });
+        return Ok(JudgedRun { verdict: Verdict::NoGates, targets, several });
     }
     for (position, target) in (0..).map(TargetPos).zip(&detail.targets) {
         let side = Side::read(store, &detail, position)?;
         let results = judge_side(&frozen_gates(&side)?, &side);
         if !results.is_empty() {
-            targets.push((target.name.clone(), results));
+            targets.push(JudgedTarget { target: target.name.clone(), results });
         }
     }
-    Ok(JudgedRun { targets, several })
+    let all: Vec<GateResult> = targets.iter().flat_map(|judged| judged.results.clone()).collect();
+    Ok(JudgedRun { verdict: Verdict::of(&all), targets, several })
 }
 
 #[cfg(test)]
@@ -55,8 +64,8 @@ mod tests {
         stored.run();
         let store = stored.open();
         let judged = judge(&store, find_run(&store, "latest").unwrap().row.id).unwrap();
-        assert_eq!((judged.targets.len(), judged.several, judged.verdict()), (2, true, Verdict::Fail));
-        assert_eq!(judged.targets[1].0.as_str(), "poor");
+        assert_eq!((judged.targets.len(), judged.several, judged.verdict), (2, true, Verdict::Fail));
+        assert_eq!(judged.targets[1].target.as_str(), "poor");
     }
 
     #[test]
@@ -64,6 +73,6 @@ mod tests {
         let stored = Stored::new();
         let store = stored.open();
         let judged = judge(&store, find_run(&store, "latest").unwrap().row.id).unwrap();
-        assert_eq!((judged.targets.len(), judged.verdict()), (0, Verdict::NoGates));
+        assert_eq!((judged.targets.len(), judged.verdict), (0, Verdict::NoGates));
     }
 }

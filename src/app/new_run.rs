@@ -45,7 +45,7 @@ pub(super) fn store_run(
     golden: GoldenOrigin<'_>,
 ) -> Result<CreatedRun, AppError> {
     let settings = &experiment.settings;
-    let prices = experiment.targets.iter().map(|target| target.prices.standard().cloned()).collect();
+    let prices = experiment.targets.iter().map(|target| target.prices.rows().cloned().collect()).collect();
     let frozen = Frozen { settings: settings.clone(), prices }.to_stored();
     let targets: Vec<NewTarget> = experiment
         .targets
@@ -57,8 +57,7 @@ pub(super) fn store_run(
             config: stored_target(&target.settings),
         })
         .collect();
-    let prices: Vec<_> =
-        experiment.targets.iter().filter_map(|target| target.prices.standard().cloned()).collect();
+    let prices: Vec<_> = experiment.targets.iter().flat_map(|target| target.prices.rows().cloned()).collect();
     let gates = (!settings.gates.is_empty()).then(|| stored_gates(&settings.gates));
     let graders = graders_of(golden.selected);
     let places: HashMap<&CaseId, CasePos> =

@@ -87,13 +87,14 @@ impl Ready {
         if settings.shard.is_none() {
             return Ok(None);
         }
-        let prices = self.experiment.targets.iter().map(|target| target.prices.standard().cloned()).collect();
+        let prices =
+            self.experiment.targets.iter().map(|target| target.prices.rows().cloned().collect()).collect();
         let cases = self.selected.clone();
         Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
     }
 }
 
-fn today() -> Date {
+pub(super) fn today() -> Date {
     TimeZone::UTC.to_datetime(Timestamp::now()).date()
 }
 

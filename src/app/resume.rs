@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config,
-    domain::{Cost, ErrorClass, Outcome, RunRow, RunStatus},
+    domain::{Cost, ErrorClass, Outcome, RunId, RunRow, RunStatus},
     spend::Ledger,
     store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
 };
@@ -25,6 +25,8 @@ pub enum Resumed {
     Finished {
         /// The run's row.
         run: RunRow,
+        /// Its name.
+        name: RunId,
         /// Where it stands.
         status: RunStatus,
     },
@@ -99,7 +101,40 @@ fn finished(store: &Store, detail: &RunDetail, failed: u64) -> Result<Resumed, A
     if detail.row.status != status {
         store.set_status(detail.row.id, status, None)?;
     }
-    Ok(Resumed::Finished { run: detail.row.id, status })
+    Ok(Resumed::Finished { run: detail.row.id, name: detail.row.name.clone(), status })
+}
+
+/// What of a run could still be asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Trials that a resume asks.
+    pub to_do: u64,
+    /// Trials that failed for a reason of their own: a resume asks them only where that is wanted.
+    pub failed_for_good: u64,
+}
+
+/// What of a run could still be asked; nothing of one that was decided early.
+///
+/// # Errors
+/// The store cannot be read.
+pub fn left(store: &Store, run: RunRow) -> Result<Left, AppError> {
+    let detail = store.run_detail(run)?;
+    let mut left = Left::default();
+    if detail.row.status == RunStatus::Complete {
+        return Ok(left);
+    }
+    store.for_each_case::<StoreError>(run, |case| {
+        left.to_do += u64::from(case.repeats) * detail.targets.len() as u64;
+        Ok(())
+    })?;
+    store.for_each_done::<StoreError>(run, |done| {
+        if !asks_again(&done, false) {
+            left.to_do -= 1;
+            left.failed_for_good += u64::from(done.outcome == Outcome::Failed);
+        }
+        Ok(())
+    })?;
+    Ok(left)
 }
 
 /// Whether a stored trial is asked again.

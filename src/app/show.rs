@@ -3,7 +3,10 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::AppError;
+use super::{
+    AppError,
+    gates::{self, JudgedRun},
+};
 use crate::{
     domain::{
         AnswerSource, Attempt, AttemptEnd, CaseId, Cost, ErrorClass, Failure, FailureKind, Input, Outcome,
@@ -25,6 +28,9 @@ pub struct ShownRun {
     pub card: Scorecard,
     /// What was estimated against what came; `None` where nothing was estimated.
     pub estimated_against_real: Option<HeldRun>,
+    /// What its own gates say; `None` where it has none that need no other side.
+    #[serde(flatten)]
+    pub judged: Option<JudgedRun>,
 }
 
 /// A run's scorecard.
@@ -42,7 +48,8 @@ pub fn scorecard(store: &Store, run: RunRow) -> Result<Scorecard, AppError> {
 pub fn run(store: &Store, run: RunRow) -> Result<ShownRun, AppError> {
     let detail = store.run_detail(run)?;
     let card = Scorecard::read(store, &detail)?;
-    Ok(ShownRun { card, estimated_against_real: held::held(store, &detail.row)? })
+    let judged = Some(gates::judge(store, run)?).filter(|judged| !judged.targets.is_empty());
+    Ok(ShownRun { card, estimated_against_real: held::held(store, &detail.row)?, judged })
 }
 
 /// One case of a run: every answer, its scores and attempts.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::{error::CliError, exit_status::ExitStatus, output, store_argument::StoreArgument};
-use crate::app::{self, DEFAULT_BASELINE, compare::need_store};
+use crate::app::{self, DEFAULT_BASELINE, compare::need_store, find_run::shell_word};
 
 /// Keep a side as the baseline that later runs are compared with
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(super) fn baseline(arguments: &BaselineArgs) -> Result<ExitStatus, CliError>
         written.label,
         written.cases,
         file.display(),
-        if file.as_os_str() == DEFAULT_BASELINE { "baseline".to_owned() } else { file.display().to_string() },
+        if file.as_os_str() == DEFAULT_BASELINE { "baseline".to_owned() } else { shell_word(file) },
     ));
     Ok(ExitStatus::Success)
 }

@@ -126,10 +126,6 @@ fn show_case(
     let sides = compare::sides(store.as_ref(), &arguments.sides)?;
     let store = store.map_or_else(|| arguments.store.open(), Ok)?;
     let compared = compare_case(&store, &sides, case)?;
-    if json {
-        output::json(&compared)?;
-    } else {
-        output::data(&compared_case_text(&compared))?;
-    }
+    output::either(json, &compared, || compared_case_text(&compared))?;
     Ok(ExitStatus::Success)
 }

@@ -78,12 +78,13 @@ pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     ));
     let names = fresh.names.clone();
     let status = ask(arguments, fresh)?;
-    print(arguments, &flips.judge()?)?;
+    let confirmed = flips.judge()?;
+    print(arguments, &confirmed)?;
     if status != RunStatus::Complete {
         let store = arguments.store.flag();
         output::note(&format!(
             "next:\n  caseload resume {}{store}\n  caseload resume {}{store}\n  caseload confirm {} {} --judge{store}",
-            names[0], names[1], arguments.baseline, arguments.candidate
+            names[0], names[1], confirmed.sides[0], confirmed.sides[1]
         ));
     }
     Ok(ExitStatus::of_run(status))
@@ -103,8 +104,6 @@ fn ask(arguments: &ConfirmArgs, mut fresh: FreshRuns) -> Result<RunStatus, CliEr
 }
 
 fn print(arguments: &ConfirmArgs, confirmed: &Confirmed) -> Result<(), CliError> {
-    if arguments.screen.json {
-        return Ok(output::json(confirmed)?);
-    }
-    Ok(output::data(&confirmation_text(confirmed.sides.each_ref().map(String::as_str), &confirmed.flips))?)
+    let sides = confirmed.sides.each_ref().map(String::as_str);
+    Ok(output::either(arguments.screen.json, confirmed, || confirmation_text(sides, &confirmed.flips))?)
 }

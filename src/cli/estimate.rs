@@ -106,11 +106,7 @@ fn print(ready: Ready, arguments: &DesignArgs, json: bool) -> Result<ExitStatus,
         fs::write(path, frontier_svg(&planned.frontier, &planned.now))
             .map_err(|error| CliError::usage(format!("failed to write `{}`: {error}", path.display())))?;
     }
-    if json {
-        output::json(&planned)?;
-    } else {
-        output::data(&planned_text(&planned, arguments.plot.is_some()))?;
-    }
+    output::either(json, &planned, || planned_text(&planned, arguments.plot.is_some()))?;
     Ok(ExitStatus::Success)
 }
 

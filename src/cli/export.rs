@@ -10,8 +10,7 @@ use crate::app;
 /// Export a run's trials as JSON lines, in golden-set order
 ///
 /// One line a trial: case, target, repeat, outcome, answer, verdict, scores, tokens, cost, latency.
-/// A line's `id` and `output` are those that a replay reads. Streams: memory does not grow with the
-/// run.
+/// A replay reads the lines of one target as they are. Streams: memory does not grow with the run.
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
     /// The run: its name, the beginning of it, `latest` or `latest~1`

@@ -38,10 +38,6 @@ pub(super) fn flaky(arguments: &FlakyArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
     let look = Look { experiment: arguments.experiment.clone(), target: arguments.target.clone() };
     let ledger = history::flaky(&store, &look)?;
-    if arguments.json {
-        output::json(&ledger)?;
-    } else {
-        output::data(&flaky_text(&ledger, arguments.limit))?;
-    }
+    output::either(arguments.json, &ledger, || flaky_text(&ledger, arguments.limit))?;
     Ok(ExitStatus::Success)
 }

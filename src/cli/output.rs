@@ -4,17 +4,19 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Writes data to stdout.
+/// Writes data to stdout. Where nobody reads any more (`| head`) it is done all the same: what the
+/// process ends with is what it found, and not who listened.
 ///
 /// # Errors
-/// Stdout cannot be written; a broken pipe means that nobody reads any more.
+/// Stdout cannot be written.
 pub(super) fn data(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    if !text.ends_with('\n') {
-        out.write_all(b"\n")?;
+    let line_end = if text.ends_with('\n') { "" } else { "\n" };
+    let written = [text, line_end].iter().try_for_each(|part| out.write_all(part.as_bytes()));
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
-    out.flush()
 }
 
 /// Writes data as JSON to stdout.
@@ -23,6 +25,14 @@ pub(super) fn data(text: &str) -> io::Result<()> {
 /// Stdout cannot be written.
 pub(super) fn json(data: &impl Serialize) -> io::Result<()> {
     self::data(&serde_json::to_string_pretty(data).expect("what commands give is plain data"))
+}
+
+/// Writes data to stdout: as JSON, or as its text.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub(super) fn either(json: bool, data: &impl Serialize, text: impl FnOnce() -> String) -> io::Result<()> {
+    if json { self::json(data) } else { self::data(&text()) }
 }
 
 /// Writes a note to stderr. When that is gone there is nobody left to tell.

@@ -10,7 +10,7 @@ use super::{
     session::{self, Screen},
 };
 use crate::app::{
-    find_run::store_flag,
+    find_run::{shell_word, store_flag},
     pilot::{self, Pilot},
 };
 
@@ -42,7 +42,7 @@ pub(super) fn pilot(arguments: &PilotArgs) -> Result<ExitStatus, CliError> {
     let (status, summary) = session::work_on(session, &arguments.screen)?;
     output::note(&format!(
         "next:\n  caseload estimate {}{flag}\n  caseload resume {name}{flag}",
-        file.display()
+        shell_word(file)
     ));
     Ok(if pilot::is_done(&summary, later) { ExitStatus::Success } else { status })
 }

@@ -8,10 +8,17 @@ use super::{
     error::CliError,
     exit_status::ExitStatus,
     output,
-    session::{self, Screen, open},
+    session::{self, Screen},
     store_argument::StoreArgument,
 };
-use crate::app::{self, resume::Resumed};
+use crate::{
+    app::{
+        self,
+        find_run::{open_to_read, store_flag},
+        resume::Resumed,
+    },
+    report::left_text,
+};
 
 /// Go on with a run: ask what is pending, and what failed for a passing reason
 ///
@@ -47,10 +54,15 @@ pub(super) fn go_on(
 ) -> Result<ExitStatus, CliError> {
     match app::resume::begin(store, run, own_failures)? {
         Resumed::Session(session) => session::work(*session, screen),
-        Resumed::Finished { run, status } => {
-            session::print_scorecard(&open(store)?, run, screen.json)?;
+        Resumed::Finished { run, name, status } => {
+            let store = open_to_read(store)?;
+            let status = session::conclude(&store, run, status, screen.json)?;
             output::note("nothing to ask: every trial has ended");
-            Ok(ExitStatus::of_run(status))
+            let left = app::resume::left(&store, run)?;
+            if left.failed_for_good > 0 {
+                output::note(&format!("next:{}", left_text(left, &name, &store_flag(store.path()))));
+            }
+            Ok(status)
         }
     }
 }

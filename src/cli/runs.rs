@@ -91,10 +91,6 @@ fn delete(store: &StoreArgument, going: &Going, dry_run: bool) -> Result<ExitSta
 
 fn list(arguments: &RunsArgs) -> Result<ExitStatus, CliError> {
     let list = runs::list(&arguments.store.open()?)?;
-    if arguments.json {
-        output::json(&list)?;
-    } else {
-        output::data(&runs_text(&list))?;
-    }
+    output::either(arguments.json, &list, || runs_text(&list))?;
     Ok(ExitStatus::Success)
 }

@@ -1,7 +1,5 @@
 //! One session of a run: from the queues to the scorecard. `run` and `resume` share it.
 
-use std::path::Path;
-
 use clap::{
     Args,
     builder::{PathBufValueParser, TypedValueParser},
@@ -11,11 +9,13 @@ use tokio::sync::watch;
 use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
 use crate::{
     app::{
-        AppError, EventFile, Listener, RunSummary, Session, Shutdown, Store, find_run::store_flag, gates,
+        self, AppError, EventFile, Listener, RunSummary, Session, Shutdown, Store,
+        find_run::{open_to_read, store_flag},
+        gates::{self, JudgedTarget},
         show,
     },
-    domain::{RunEvent, RunId, RunRow},
-    report::{count, duration, gates_text, scorecard_text},
+    domain::{RunEvent, RunRow, RunStatus},
+    report::{count, duration, gates_text, left_text, scorecard_text},
 };
 
 /// What a session shows.
@@ -37,8 +37,13 @@ pub(super) struct Screen {
 /// Works on the run until it is done or must stop, and prints its scorecard.
 pub(super) fn work(session: Session, screen: &Screen) -> Result<ExitStatus, CliError> {
     let (name, store) = (session.name().clone(), session.store_path().to_owned());
-    let (status, summary) = work_on(session, screen)?;
-    output::note(&next_steps(&name, &summary, &store));
+    let run = session.run();
+    let (status, _) = work_on(session, screen)?;
+    let (flag, left) = (store_flag(&store), app::resume::left(&open_to_read(&store)?, run)?);
+    output::note(&format!(
+        "next:{}\n  caseload show {name} --failures{flag}\n  caseload export {name}{flag}",
+        left_text(left, &name, &flag)
+    ));
     Ok(status)
 }
 
@@ -46,11 +51,22 @@ pub(super) fn work(session: Session, screen: &Screen) -> Result<ExitStatus, CliE
 pub(super) fn work_on(session: Session, screen: &Screen) -> Result<(ExitStatus, RunSummary), CliError> {
     let (run, store) = (session.run(), session.store_path().to_owned());
     let summary = ask_to_the_end(session, screen)?;
-    let store = open(&store)?;
-    print_scorecard(&store, run, screen.json)?;
-    let gates = judge(&store, run, screen.json)?;
+    let store = open_to_read(&store)?;
+    let status = conclude(&store, run, summary.status, screen.json)?;
     tell_stops(&summary);
-    Ok((worse(ExitStatus::of_run(summary.status), gates), summary))
+    Ok((status, summary))
+}
+
+/// Prints a run's scorecard and what its own gates say, and gives what the process ends with: the run's
+/// own state first, then its gates.
+pub(super) fn conclude(
+    store: &Store,
+    run: RunRow,
+    status: RunStatus,
+    json: bool,
+) -> Result<ExitStatus, CliError> {
+    print_scorecard(store, run, json)?;
+    Ok(worse(ExitStatus::of_run(status), judge(store, run, json)?))
 }
 
 /// Works on the run until it is done or must stop, and prints nothing but its progress.
@@ -87,11 +103,6 @@ fn tell_lock(event: &RunEvent) {
     }
 }
 
-/// Opens the store of a run that this process knows of.
-pub(super) fn open(store: &Path) -> Result<Store, CliError> {
-    Ok(Store::open_to_read(store).map_err(AppError::from)?)
-}
-
 /// Tells why a session ended before all was done.
 pub(super) fn tell_stops(summary: &RunSummary) {
     for reason in &summary.stops {
@@ -103,7 +114,7 @@ pub(super) fn tell_stops(summary: &RunSummary) {
 /// are told on stderr.
 pub(super) fn judge(store: &Store, run: RunRow, json: bool) -> Result<ExitStatus, CliError> {
     let judged = gates::judge(store, run)?;
-    for (target, results) in &judged.targets {
+    for JudgedTarget { target, results } in &judged.targets {
         let of = if judged.several { format!("{target}: ") } else { String::new() };
         let text = gates_text(results);
         if json {
@@ -112,7 +123,7 @@ pub(super) fn judge(store: &Store, run: RunRow, json: bool) -> Result<ExitStatus
             output::data(&format!("\n{of}{text}"))?;
         }
     }
-    Ok(status(judged.verdict()))
+    Ok(status(judged.verdict))
 }
 
 /// What a run ends with: its own state first, then its gates.
@@ -164,17 +175,4 @@ async fn interrupted() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-fn next_steps(name: &RunId, summary: &RunSummary, store: &Path) -> String {
-    let store = store_flag(store);
-    let mut text = String::from("next:");
-    if ExitStatus::of_run(summary.status) != ExitStatus::Success {
-        text.push_str(&format!("\n  caseload resume {name}{store}"));
-        if summary.pending > 0 {
-            text.push_str(&format!("    ({} trials to do)", count(summary.pending)));
-        }
-    }
-    text.push_str(&format!("\n  caseload show {name} --failures{store}\n  caseload export {name}{store}"));
-    text
 }

@@ -10,7 +10,7 @@ use super::{
     store_argument::StoreArgument,
 };
 use crate::{
-    app::{self, RunDetail, Store, find_run::find_run, gain::account},
+    app::{self, RunDetail, find_run::find_run, gain::account},
     domain::CaseId,
     report::{account_text, case_text, failures_text},
 };
@@ -49,9 +49,11 @@ pub(super) fn show(arguments: &ShowArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
     let detail = find_run(&store, &arguments.run)?;
     if let Some(case) = &arguments.case {
-        show_case(&store, &detail, &CaseId::from(case.as_str()), arguments.json)?;
+        let case = app::show::case(&store, &detail, &CaseId::from(case.as_str()))?;
+        output::either(arguments.json, &case, || case_text(&case))?;
     } else if arguments.failures {
-        show_failures(&store, &detail, arguments.json)?;
+        let failures = app::failures::failures(&store, &detail)?;
+        output::either(arguments.json, &failures, || failures_text(&failures))?;
     } else {
         print_scorecard(&store, detail.row.id, arguments.json)?;
         if !arguments.json {
@@ -75,24 +77,4 @@ fn next_steps(detail: &RunDetail, store: &str) -> String {
         "next:\n  caseload show {name} --failures{store}\n  caseload show {name} --case ID{store}\n  \
          caseload export {name}{store}"
     )
-}
-
-fn show_failures(store: &Store, detail: &RunDetail, json: bool) -> Result<(), CliError> {
-    let failures = app::failures::failures(store, detail)?;
-    if json {
-        output::json(&failures)?
-    } else {
-        output::data(&failures_text(&failures))?
-    }
-    Ok(())
-}
-
-fn show_case(store: &Store, detail: &RunDetail, id: &CaseId, json: bool) -> Result<(), CliError> {
-    let case = app::show::case(store, detail, id)?;
-    if json {
-        output::json(&case)?
-    } else {
-        output::data(&case_text(&case))?
-    }
-    Ok(())
 }

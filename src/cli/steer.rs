@@ -86,14 +86,10 @@ fn steer(
 ) -> Result<ExitStatus, CliError> {
     let SteerArgs { run, provider, json, store } = arguments;
     let steered = app::steer::steer(&store.store, run, provider, change)?;
-    if *json {
-        output::json(&steered)?;
-    } else {
-        let line = |queue: &SteeredQueue| {
-            format!("{} · {} · {}", steered.run, queue.provider, control_text(&queue.control()))
-        };
-        output::data(&steered.queues.iter().map(line).collect::<Vec<_>>().join("\n"))?;
-    }
+    let line = |queue: &SteeredQueue| {
+        format!("{} · {} · {}", steered.run, queue.provider, control_text(&queue.control()))
+    };
+    output::either(*json, &steered, || steered.queues.iter().map(line).collect::<Vec<_>>().join("\n"))?;
     output::note("the process that works on the run takes it in within half a second");
     Ok(ExitStatus::Success)
 }

@@ -117,11 +117,7 @@ pub(super) fn store(arguments: &StoreArgs) -> Result<ExitStatus, CliError> {
 fn info(arguments: &InfoArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
     let sizes = store_life::size(&store)?;
-    if arguments.json {
-        output::json(&sizes)?;
-    } else {
-        output::data(&store_size_text(&store.path().display().to_string(), &sizes))?;
-    }
+    output::either(arguments.json, &sizes, || store_size_text(&store.path().display().to_string(), &sizes))?;
     Ok(ExitStatus::Success)
 }
 

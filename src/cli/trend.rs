@@ -38,10 +38,6 @@ pub(super) fn trend(arguments: &TrendArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
     let look = Look { experiment: arguments.experiment.clone(), target: arguments.target.clone() };
     let trend = history::trend(&store, &look, arguments.last.into())?;
-    if arguments.json {
-        output::json(&trend)?;
-    } else {
-        output::data(&trend_text(&trend.experiment, &trend.targets))?;
-    }
+    output::either(arguments.json, &trend, || trend_text(&trend.experiment, &trend.targets))?;
     Ok(ExitStatus::Success)
 }

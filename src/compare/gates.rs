@@ -369,7 +369,9 @@ impl Paired<'_> {
             if !broke || self.signed.contains(&case.id) {
                 continue;
             }
-            let fresh = self.confirmed.get(&case.id).filter(|_| budget.confirmed);
+            // A budget for every flip counts every flip, whatever fresh answers say of it.
+            let asks_fresh = budget.confirmed || budget.which == CountedFlips::Real;
+            let fresh = self.confirmed.get(&case.id).filter(|_| asks_fresh);
             match (fresh, budget.which) {
                 (Some(Confirmed::NotConfirmed), _) => {}
                 (Some(Confirmed::Confirmed), _) => certain += 1,

@@ -1,6 +1,10 @@
 //! The sections of applications of one's own: programs and HTTP endpoints.
 
-use std::{collections::BTreeMap, env, path::Path};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, is_separator},
+};
 
 use secrecy::SecretString;
 
@@ -169,14 +173,22 @@ impl Reading<'_> {
                 match words.first_mut() {
                     None => self.fault(&path, "the list is empty; expected a program"),
                     // A bare name is looked for; a path is relative to the file, like every other.
-                    Some(program) if Path::new(program).components().count() > 1 => {
-                        *program = self.beside(Path::new(program)).display().to_string();
+                    Some(program) if program.contains(is_separator) => {
+                        *program = self.program_beside(program);
                     }
                     Some(_) => {}
                 }
                 words
             }
         }
+    }
+
+    /// A program by its path beside the file. It stays a path, also where one name is left of it
+    /// (`config/../bot`): a bare name would be looked for elsewhere.
+    fn program_beside(&self, path: &str) -> String {
+        let path = self.beside(Path::new(path));
+        let bare = path.components().count() == 1;
+        if bare { Path::new(".").join(path) } else { path }.display().to_string()
     }
 
     fn http_app(&mut self, place: &str, written: &WrittenProvider) -> HttpAppSettings {

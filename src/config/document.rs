@@ -143,7 +143,7 @@ impl Document {
 /// A path that stands in `file`, relative to the file itself.
 pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
     let folder = file.parent().unwrap_or_else(|| Path::new(""));
-    folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
+    let whole = folder.join(path).components().fold(PathBuf::new(), |mut whole, part| {
         // `config/../golden` reads as `golden` where that is safe: below a plain folder name.
         let plain = whole.file_name().is_some();
         if part == std::path::Component::ParentDir && plain {
@@ -152,7 +152,9 @@ pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
             whole.push(part);
         }
         whole
-    })
+    });
+    // `config/..` is the folder that one stands in.
+    if whole.as_os_str().is_empty() { PathBuf::from(".") } else { whole }
 }
 
 /// The entry `key` of a table, made if it is missing, or of a list by name or position.

@@ -48,11 +48,14 @@ impl Experiment {
     /// # Errors
     /// Every fault of graders, templates, recordings and sizes.
     pub fn prepare(
-        settings: Settings,
-        prices: Vec<Option<Price>>,
+        mut settings: Settings,
+        prices: Vec<Vec<Price>>,
         cases: Vec<Arc<Case>>,
         whole: Option<&GoldenSet>,
     ) -> Result<Self, Faults> {
+        // An account that no target asks needs no key and has no queue.
+        let Settings { targets, providers, .. } = &mut settings;
+        providers.retain(|provider| targets.iter().any(|target| target.provider == provider.name));
         let mut faults = Faults::default();
         let cases = plan_cases(&settings, cases, &mut faults);
         let targets = ready_targets(&settings, prices, &mut faults);

@@ -24,7 +24,7 @@ pub use self::{
     document::Document,
     experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
-    prices::PriceTable,
+    prices::{PriceTable, since},
     prompt::{PromptError, PromptTemplate},
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read, read_text},
     settings::{ProviderSettings, Settings, TargetSettings},

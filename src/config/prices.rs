@@ -92,10 +92,24 @@ impl PriceTable {
             .max_by_key(|row| row.effective_from)
     }
 
+    /// The row that prices `model` on `day`, and those of later days; none where none holds on `day`.
+    pub fn since(&self, model: &ModelId, day: Date) -> Vec<Price> {
+        let own = self.rows.iter().filter(|row| row.model == *model);
+        since(own.cloned().collect(), day)
+    }
+
     /// The models that it prices.
     pub fn models(&self) -> impl Iterator<Item = &ModelId> {
         self.rows.iter().map(|row| &row.model)
     }
+}
+
+/// Of one model's rows that which holds on `day`, and those of later days; none where none holds on `day`.
+pub fn since(mut rows: Vec<Price>, day: Date) -> Vec<Price> {
+    let in_force = rows.iter().map(|row| row.effective_from).filter(|from| *from <= day).max();
+    rows.retain(|row| in_force.is_some_and(|from| row.effective_from >= from));
+    rows.sort_by_key(|row| row.effective_from);
+    rows
 }
 
 fn read(document: &Document) -> Result<PriceTable, Faults> {
@@ -199,6 +213,9 @@ mod tests {
             let day = Date::constant(2026, month, 1);
             table.find(&"m".into(), day).map(|price| price.rates.input.picodollars())
         };
+        let since = |month| table.since(&"m".into(), Date::constant(2026, month, 1)).len();
+        assert_eq!((since(11), since(12)), (2, 1), "a later row holds from its day on");
+        assert_eq!(table.since(&"m".into(), Date::constant(2025, 1, 1)), []);
         assert_eq!(input(11), Some(2_000_000));
         assert_eq!(input(12), Some(4_000_000));
         assert_eq!(table.find(&"m".into(), Date::constant(2025, 1, 1)).map(|_| ()), None);

@@ -12,6 +12,7 @@ use super::{
 use crate::{
     domain::{
         Bounds, Case, Cost, Demand, Fault, Faults, Parameters, Price, Prompt, Question, TargetName, Tariff,
+        UnixMillis,
     },
     providers::{Dialect, Kind, ReplayOutputs, Tokenizer, bounds_of_application, estimate_input_tokens},
     spend::Prices,
@@ -71,17 +72,18 @@ impl Target {
     /// The most that one attempt within these bounds can cost; `None` where nobody can say. What the
     /// experiment says itself goes before what follows from the price.
     pub(super) fn worst_case(&self, bounds: Bounds) -> Option<Cost> {
-        self.settings.max_cost_per_answer.or_else(|| self.prices.worst(bounds, Tariff::Standard))
+        let by_price = || self.prices.worst(bounds, Tariff::Standard, UnixMillis::now());
+        self.settings.max_cost_per_answer.or_else(by_price)
     }
 }
 
 pub(super) fn ready_targets(
     settings: &Settings,
-    prices: Vec<Option<Price>>,
+    prices: Vec<Vec<Price>>,
     faults: &mut Faults,
 ) -> Vec<Target> {
     let mut targets = vec![];
-    for (target, price) in settings.targets.iter().zip(prices) {
+    for (target, prices) in settings.targets.iter().zip(prices) {
         let template = match PromptTemplate::compile(target.system.clone(), target.user.clone()) {
             Ok(template) => template,
             Err(error) => {
@@ -99,7 +101,7 @@ pub(super) fn ready_targets(
             settings: target.clone(),
             provider,
             kind,
-            prices: Prices::of_model(price),
+            prices: Prices::of_model(prices),
             dialect: kind.dialect(account.base_url.as_deref(), account.max_tokens_field),
             reserved_output: OnceLock::new(),
             outputs: recorded_outputs(kind, target.outputs.as_deref(), faults),

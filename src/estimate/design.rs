@@ -165,6 +165,7 @@ impl Prices {
         let budget = Budget {
             budget: limit.max(0.0),
             cost_case,
+            n_free: self.cases,
             cost_sample,
             between: spread.omega2 * spread.deff,
             within: (spread.sigma2_candidate + spread.sigma2_baseline) * spread.deff,
@@ -257,10 +258,24 @@ mod tests {
         let noisy = spread(0.02, 0.2);
         let free = prices(0.0).for_budget(&noisy, 50.0, None).unwrap();
         assert_eq!(free.repeats, 1);
-        let dear = prices(1.0).for_budget(&noisy, 50.0, None).unwrap();
+        let few = Prices { cases: 20, ..prices(1.0) };
+        let dear = few.for_budget(&noisy, 50.0, None).unwrap();
         assert!(dear.repeats > 3, "{dear:?}");
         let bound = prices(0.0).for_budget(&noisy, 50.0, Some(1_000)).unwrap();
         assert_eq!((bound.cases, bound.repeats), (1_000, 5));
+    }
+
+    #[test]
+    fn cases_that_are_there_cost_nothing_to_write() {
+        let (free, dear) = (prices(0.0), prices(3.0));
+        let noisy = spread(0.02, 0.2);
+        let without = free.for_budget(&noisy, 50.0, Some(500)).unwrap();
+        for most in [Some(500), None] {
+            assert_eq!(dear.for_budget(&noisy, 50.0, most).unwrap().repeats, without.repeats, "{most:?}");
+        }
+        let more = dear.for_budget(&noisy, 2_000.0, None).unwrap();
+        assert!(more.new_cases > 600, "{more:?}");
+        assert!((1_990.0..=2_000.0).contains(&more.cost_usd.unwrap()), "{more:?}");
     }
 
     #[test]

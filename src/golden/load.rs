@@ -99,6 +99,10 @@ const AT_ONCE: usize = 512;
 /// ... or fewer that have so many bytes.
 const BYTES_AT_ONCE: usize = 4 << 20;
 
+/// The lines of a set that are read on all cores. The memory of a larger one would stay with threads that
+/// have nothing more to do, and be missed when the run is over and its scorecard read.
+const ON_ALL_CORES: usize = 8_192;
+
 /// A golden set while its file is read.
 struct Building<'a> {
     path: &'a Path,
@@ -164,13 +168,17 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// Reads the lines that wait, each for itself and on all cores; what two of them share is seen to in
+    /// Reads the lines that wait, each for itself; what two of them share is seen to in
     /// their order.
     fn read_waiting(&mut self) {
         let waiting = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
         let read = |(number, text): &(usize, String)| read_case_line(self.path, *number, text, self.defaults);
-        let lines: Vec<ReadLine> = waiting.par_iter().map(read).collect();
+        let lines: Vec<ReadLine> = if self.cases.len() < ON_ALL_CORES {
+            waiting.par_iter().map(read).collect()
+        } else {
+            waiting.iter().map(read).collect()
+        };
         for ((number, _), line) in waiting.iter().zip(lines) {
             self.add(*number, line);
         }

@@ -1,17 +1,45 @@
 //! From tokens to money: the one place where that is done.
 
-use crate::domain::{Attempt, AttemptEnd, Bounds, Cost, Price, PricePos, Rates, Tariff, Usage, UsageFlag};
+use jiff::{Timestamp, tz::TimeZone};
 
-/// The price rows of one who asks, each with its position in the run. None: the model has no price.
+use crate::domain::{
+    Attempt, AttemptEnd, Bounds, Cost, Price, PricePos, Rates, Tariff, UnixMillis, Usage, UsageFlag,
+};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// The price rows of one who asks, each with its position in the run: the one in force when the run began,
+/// and those of later days. None: the model has no price.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Prices {
-    rows: Vec<(PricePos, Price)>,
+    rows: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    position: PricePos,
+    /// When it comes into force: its first day begins, in UTC.
+    begins: UnixMillis,
+    price: Price,
 }
 
 impl Prices {
-    /// The prices of a model that has this row, or none.
-    pub fn of_model(row: Option<Price>) -> Self {
-        Self { rows: row.map(|row| (PricePos(0), row)).into_iter().collect() }
+    /// The prices of a model that has these rows, or none.
+    pub fn of_model(rows: impl IntoIterator<Item = Price>) -> Self {
+        let row = |(at, price): (u16, Price)| {
+            let begins = TimeZone::UTC.to_timestamp(price.effective_from.into());
+            let begins = UnixMillis(begins.map_or(i64::MIN, Timestamp::as_millisecond));
+            Row { position: PricePos(at), begins, price }
+        };
+        let mut rows: Vec<Row> = (0..).zip(rows).map(row).collect();
+        rows.sort_by_key(|row| row.begins);
+        Self { rows }
+    }
+
+    /// The rows, the earliest first.
+    pub fn rows(&self) -> impl Iterator<Item = &Price> {
+        self.rows.iter().map(|row| &row.price)
     }
 
     /// The same, with the positions that a run's stored rows have.
@@ -23,34 +51,42 @@ impl Prices {
         };
         let position =
             |own: &Price| stored.iter().find(|(_, row)| same(own, row)).map(|(position, _)| *position);
-        let rows = self.rows.iter().map(|(at, row)| (position(row).unwrap_or(*at), row.clone()));
+        let numbered =
+            |row: &Row| Row { position: position(&row.price).unwrap_or(row.position), ..row.clone() };
+        let rows = self.rows.iter().map(numbered);
         Self { rows: rows.collect() }
     }
 
-    /// The row of ordinary requests.
+    /// The row of ordinary requests when the run began.
     pub fn standard(&self) -> Option<&Price> {
-        self.row(Tariff::Standard).map(|(_, price, _)| price)
+        self.row(Tariff::Standard, UnixMillis(i64::MIN)).map(|(row, _)| &row.price)
     }
 
-    /// What `usage` costs at `tariff`, and by which row; `None` when no row holds there, or a part of the
-    /// usage has no price.
-    pub fn of(&self, usage: &Usage, tariff: Tariff) -> Option<(PricePos, Cost)> {
-        let (position, ..) = self.row(tariff)?;
-        Some((position, self.of_prompt(usage.input_total(), usage, tariff)?))
+    /// What `usage` costs that was asked `at` then at `tariff`, and by which row; `None` when no row holds
+    /// there, or a part of the usage has no price.
+    pub fn of(&self, usage: &Usage, tariff: Tariff, at: UnixMillis) -> Option<(PricePos, Cost)> {
+        let (row, share) = self.row(tariff, at)?;
+        Some((row.position, share.of(row.price.cost(usage)?)))
     }
 
-    /// What `usage` of one or more requests costs whose prompts have so many tokens each: a prompt's size
-    /// decides the tier.
+    /// What `usage` of one or more requests costs, when the run begins, whose prompts have so many tokens
+    /// each: a prompt's size decides the tier.
     pub fn of_prompt(&self, input_tokens: u64, usage: &Usage, tariff: Tariff) -> Option<Cost> {
-        let (_, price, share) = self.row(tariff)?;
-        Some(share.of(price.rates_for(input_tokens).cost(usage)?))
+        let (row, share) = self.row(tariff, UnixMillis(i64::MIN))?;
+        Some(share.of(row.price.rates_for(input_tokens).cost(usage)?))
     }
 
-    /// The most that one attempt within `bounds` can cost at `tariff`: the whole prompt written at the
-    /// dearest rate. `None` without a price, or where nobody can say how much it may be.
-    pub fn worst(&self, bounds: Bounds, tariff: Tariff) -> Option<Cost> {
-        let (_, price, share) = self.row(tariff)?;
-        Some(share.of(price.worst_case(bounds.input?, bounds.output?)?))
+    /// The most that one attempt within `bounds` can have cost since the run began, or will within a day of
+    /// `now`, at `tariff`: the whole prompt written at the dearest rate of the dearest row. `None` without a
+    /// price, or where nobody can say how much it may be.
+    pub fn worst(&self, bounds: Bounds, tariff: Tariff, now: UnixMillis) -> Option<Cost> {
+        let (input, output) = (bounds.input?, bounds.output?);
+        let first = self.row(tariff, UnixMillis(i64::MIN))?;
+        let soon = UnixMillis(now.0.saturating_add(DAY_MS));
+        let later =
+            self.rows.iter().filter(|row| row.begins <= soon).filter_map(|row| self.row(tariff, row.begins));
+        let worst = |(row, share): (&Row, Share)| Some(share.of(row.price.worst_case(input, output)?));
+        later.map(worst).try_fold(worst(first)?, |most, cost| Some(most.max(cost?)))
     }
 
     /// The ordinary rates of a prompt of so many tokens.
@@ -74,21 +110,25 @@ impl Prices {
         match (&attempt.end, &attempt.metered.usage) {
             (AttemptEnd::Failed(failure), None) if !failure.may_be_billed => (None, Some(Cost::ZERO)),
             (_, Some(usage)) if attempt.metered.flag != Some(UsageFlag::Incomplete) => {
-                self.of(usage, attempt.tariff).unzip()
+                self.of(usage, attempt.tariff, attempt.started_at).unzip()
             }
             _ => (None, None),
         }
     }
 
-    /// The row that holds at `tariff`, and which share of it is paid: by batch half of a standard row that
-    /// says so.
-    fn row(&self, tariff: Tariff) -> Option<(PricePos, &Price, Share)> {
-        let find = |wanted: Tariff| self.rows.iter().find(|(_, price)| price.tariff == wanted);
-        if let Some((position, price)) = find(tariff) {
-            return Some((*position, price, Share::Whole));
+    /// The row that holds at `tariff` and `at` that time, and which share of it is paid: by batch half of a
+    /// standard row that says so. Before all rows, the earliest holds.
+    fn row(&self, tariff: Tariff, at: UnixMillis) -> Option<(&Row, Share)> {
+        let find = |wanted: Tariff| {
+            let mut own = self.rows.iter().filter(|row| row.price.tariff == wanted);
+            let first = own.next()?;
+            Some(own.take_while(|row| row.begins <= at).last().unwrap_or(first))
+        };
+        if let Some(row) = find(tariff) {
+            return Some((row, Share::Whole));
         }
-        let halved = find(Tariff::Standard).filter(|(_, price)| tariff == Tariff::Batch && price.batch_half);
-        halved.map(|(position, price)| (*position, price, Share::Half))
+        let halved = find(Tariff::Standard).filter(|row| tariff == Tariff::Batch && row.price.batch_half);
+        halved.map(|row| (row, Share::Half))
     }
 }
 
@@ -112,7 +152,10 @@ mod tests {
     use jiff::civil::Date;
 
     use super::*;
-    use crate::domain::{ErrorClass, Failure, FailureKind, Metered, UnixMillis};
+    use crate::domain::{ErrorClass, Failure, FailureKind, Metered};
+
+    /// Long after the first row, long before another.
+    const NOW: UnixMillis = UnixMillis(1_780_000_000_000);
 
     fn row(tariff: Tariff, input: i64) -> Price {
         Price {
@@ -143,7 +186,7 @@ mod tests {
 
     #[test]
     fn each_tariff_is_priced_by_its_own_row_and_batch_by_half_of_the_standard_one() {
-        let mut prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
+        let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
         let spent = usage(100, 1);
         for (tariff, cost) in [
             (Tariff::Standard, Some((0, 330))),
@@ -151,11 +194,11 @@ mod tests {
             (Tariff::Flex, None),
             (Tariff::Priority, None),
         ] {
-            assert_eq!(picodollars(prices.of(&spent, tariff)), cost, "{tariff:?}");
+            assert_eq!(picodollars(prices.of(&spent, tariff, NOW)), cost, "{tariff:?}");
         }
-        prices.rows.push((PricePos(1), row(Tariff::Batch, 1)));
-        assert_eq!(picodollars(prices.of(&spent, Tariff::Batch)), Some((1, 110)));
-        assert_eq!(Prices::default().of(&spent, Tariff::Standard), None);
+        let prices = Prices::of_model([row(Tariff::Standard, 3), row(Tariff::Batch, 1)]);
+        assert_eq!(picodollars(prices.of(&spent, Tariff::Batch, NOW)), Some((1, 110)));
+        assert_eq!(Prices::default().of(&spent, Tariff::Standard, NOW), None);
     }
 
     #[test]
@@ -163,9 +206,33 @@ mod tests {
         let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
         let bounds = Bounds { input: Some(100), output: Some(10), said_output: None };
         // All of the prompt written to the cache.
-        assert_eq!(prices.worst(bounds, Tariff::Standard), Some(Cost::from_picodollars(900)));
-        assert_eq!(prices.worst(Bounds { output: None, ..bounds }, Tariff::Standard), None);
-        assert_eq!(prices.worst(Bounds { input: None, ..bounds }, Tariff::Standard), None);
+        assert_eq!(prices.worst(bounds, Tariff::Standard, NOW), Some(Cost::from_picodollars(900)));
+        assert_eq!(prices.worst(Bounds { output: None, ..bounds }, Tariff::Standard, NOW), None);
+        assert_eq!(prices.worst(Bounds { input: None, ..bounds }, Tariff::Standard, NOW), None);
+    }
+
+    /// Trials of ten days later were priced by a row that no longer held.
+    #[test]
+    fn what_is_asked_later_is_priced_by_the_row_that_holds_then() {
+        let day = Date::constant(2026, 12, 5);
+        let later = Price { effective_from: day, ..row(Tariff::Standard, 5) };
+        let prices = Prices::of_model([later, row(Tariff::Standard, 3)]);
+        let begins = TimeZone::UTC.to_timestamp(day.into()).unwrap().as_millisecond();
+        let at = |ms: i64, tariff| picodollars(prices.of(&usage(100, 0), tariff, UnixMillis(ms)));
+        assert_eq!(at(begins - 1, Tariff::Standard), Some((1, 300)));
+        assert_eq!(at(begins, Tariff::Standard), Some((0, 500)));
+        assert_eq!(at(begins, Tariff::Batch), Some((0, 250)));
+        assert_eq!(at(0, Tariff::Standard), Some((1, 300)), "a clock that is wrong");
+        assert_eq!(prices.standard().unwrap().rates.input.picodollars(), 3);
+        // What is asked late in the evening may be answered, and billed, tomorrow.
+        let bounds = Bounds { input: Some(100), output: Some(0), said_output: None };
+        let worst = |ms| prices.worst(bounds, Tariff::Standard, UnixMillis(ms)).unwrap().picodollars();
+        assert_eq!(worst(begins - DAY_MS - 1), 600);
+        assert_eq!(worst(begins - DAY_MS), 1_000);
+        let cheaper = Price { effective_from: day, ..row(Tariff::Standard, 1) };
+        let cheaper = Prices::of_model([row(Tariff::Standard, 3), cheaper]);
+        let after = cheaper.worst(bounds, Tariff::Standard, UnixMillis(begins + DAY_MS));
+        assert_eq!(after.map(Cost::picodollars), Some(600), "attempts of before count as they did");
     }
 
     #[test]
@@ -173,7 +240,10 @@ mod tests {
         let prices = Prices::of_model(Some(row(Tariff::Standard, 3)));
         let other = Price { model: "other".into(), ..row(Tariff::Standard, 3) };
         let stored = [(PricePos(0), other), (PricePos(4), row(Tariff::Standard, 3))];
-        assert_eq!(picodollars(prices.numbered(&stored).of(&usage(1, 0), Tariff::Standard)), Some((4, 3)));
+        assert_eq!(
+            picodollars(prices.numbered(&stored).of(&usage(1, 0), Tariff::Standard, NOW)),
+            Some((4, 3))
+        );
     }
 
     #[test]

@@ -106,12 +106,29 @@ impl Project {
     /// Runs the program to its end.
     #[track_caller]
     pub fn caseload(&self, arguments: &[&str]) -> Finished {
-        let output = self.command(arguments).output().expect("the program can be started");
+        self.caseload_with(&[], arguments)
+    }
+
+    /// The same with these variables set.
+    #[track_caller]
+    pub fn caseload_with(&self, variables: &[(&str, &str)], arguments: &[&str]) -> Finished {
+        let mut command = self.command(arguments);
+        let output = command.envs(variables.iter().copied()).output().expect("the program can be started");
         Finished {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
             stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
         }
+    }
+
+    /// How the program ends when nobody reads what it prints.
+    #[track_caller]
+    pub fn caseload_into_nobody(&self, arguments: &[&str]) -> i32 {
+        let mut command = self.command(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the program can be started");
+        drop(child.stdout.take());
+        child.wait().expect("it ends").code().unwrap_or(-1)
     }
 
     /// Starts the program and leaves it running.

@@ -58,7 +58,7 @@ pub struct Plan {
     /// What a run freezes.
     pub settings: Settings,
     /// The price of each target, in their order.
-    pub prices: Vec<Option<Price>>,
+    pub prices: Vec<Vec<Price>>,
     /// Where the run is stored.
     pub store: PathBuf,
 }
@@ -127,8 +127,8 @@ impl Reading<'_> {
             gates: gates::meant(self.document, std::mem::take(&mut written.gates), &mut self.faults),
             retrieval_k: self.retrieval_k(written.retrieval_k),
         };
-        let prices: Vec<Option<Price>> =
-            settings.targets.iter().map(|target| table.find(&target.model, today).cloned()).collect();
+        let prices: Vec<Vec<Price>> =
+            settings.targets.iter().map(|target| table.since(&target.model, today)).collect();
         if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
             self.fault("stop.margin", message);
         }

@@ -40,8 +40,8 @@ pub enum StoredError {
 pub struct Frozen {
     /// Its settings.
     pub settings: Settings,
-    /// The price of each target.
-    pub prices: Vec<Option<Price>>,
+    /// The price rows of each target: that in force when the run began, and those of later days.
+    pub prices: Vec<Vec<Price>>,
 }
 
 /// How the store tells the parts of one run by their configurations.

@@ -7,6 +7,14 @@ use serde_json::{Value, json};
 
 /// A run's configuration as version 2 writes it.
 pub(super) fn upgrade_run(config: &mut Value) {
+    // 0.1 froze the row in force, or null.
+    let prices = config.get_mut("prices").and_then(Value::as_array_mut);
+    for rows in prices.into_iter().flatten() {
+        *rows = match rows.take() {
+            Value::Null => json!([]),
+            row => json!([row]),
+        };
+    }
     let Some(settings) = config.get_mut("settings") else { return };
     fill(settings, &json!({ "store_answers": "full", "gates": {}, "retrieval_k": 5 }));
     each(settings, "targets", upgrade_target);

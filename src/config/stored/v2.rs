@@ -31,7 +31,7 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredRun {
     pub(super) settings: StoredSettings,
-    pub(super) prices: Vec<Option<Price>>,
+    pub(super) prices: Vec<Vec<Price>>,
 }
 
 /// Its experiment.

@@ -1,6 +1,10 @@
 //! Reading a file of recorded outputs: JSONL, one output a line, every fault told at once.
 
-use std::{collections::hash_map::Entry, fs, path::Path};
+use std::{
+    collections::{BTreeSet, hash_map::Entry},
+    fs,
+    path::Path,
+};
 
 use serde_json::{Map, Value};
 
@@ -8,6 +12,27 @@ use super::{RecordedOutput, ReplayOutputs};
 use crate::domain::{CaseId, Fault, Faults, Outcome, Repeat, Retrieved, Usage, nearest};
 
 const FIELDS: [&str; 8] = ["id", "output", "repeat", "outcome", "usage", "latency_ms", "model", "retrieved"];
+
+/// What a line of `caseload export` tells beside: known, and of no use here.
+const EXPORTED_FIELDS: [&str; 17] = [
+    "target",
+    "verdict",
+    "scores",
+    "failure",
+    "meta",
+    "stop_reason",
+    "usage_flag",
+    "cost_usd",
+    "first_token_ms",
+    "queue_wait_ms",
+    "backoff_wait_ms",
+    "attempts",
+    "request_id",
+    "system_fingerprint",
+    "source",
+    "started_at",
+    "finished_at",
+];
 
 const USAGE_FIELDS: [&str; 8] = [
     "input_uncached",
@@ -45,13 +70,19 @@ impl ReplayOutputs {
         let text = text(file, bytes)?;
         let mut outputs = Self { file: file.to_owned(), ..Self::default() };
         let mut faults = vec![];
+        let mut targets = BTreeSet::new();
         // Only LF ends a line: a record may hold U+2028 and its like. JSON skips the CR before it.
         for (index, line) in text.split('\n').enumerate() {
             if line.trim().is_empty() {
                 continue;
             }
             let mut line = Line { file, number: index + 1, case: None, faults: &mut faults, text: line };
-            let Some((id, repeat, recorded)) = line.read() else { continue };
+            let Some(fields) = line.object() else { continue };
+            targets.extend(fields.get("target").and_then(Value::as_str).map(ToOwned::to_owned));
+            if is_exported_without_answer(&fields) {
+                continue;
+            }
+            let Some((id, repeat, recorded)) = line.read(&fields) else { continue };
             match outputs.rows.entry(id.clone()).or_default().entry(repeat) {
                 Entry::Vacant(place) => {
                     place.insert(recorded);
@@ -70,11 +101,24 @@ impl ReplayOutputs {
                 ),
             }
         }
+        if targets.len() > 1 {
+            let names: Vec<&str> = targets.iter().map(String::as_str).collect();
+            let fault =
+                Fault::of_file(file, format!("holds outputs of several targets: {}", names.join(", ")))
+                    .with_hint(format!("export one of them: `caseload export RUN --target {}`", names[0]));
+            return Err(fault.into());
+        }
         if outputs.is_empty() && faults.is_empty() {
             faults.push(Fault::of_file(file, "holds no output"));
         }
         Faults(faults).none_or(outputs)
     }
+}
+
+/// Whether a line of an export tells of a trial that ended without an answer: there is nothing to replay.
+fn is_exported_without_answer(fields: &Map<String, Value>) -> bool {
+    let outcome = fields.get("outcome").and_then(Value::as_str).and_then(Outcome::from_name);
+    fields.contains_key("attempts") && matches!(outcome, Some(Outcome::Failed | Outcome::Cancelled))
 }
 
 /// The file's text without its byte-order mark.
@@ -106,18 +150,17 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// `None` when the line has a fault.
-    fn read(&mut self) -> Option<(CaseId, Repeat, RecordedOutput)> {
+    fn read(&mut self, fields: &Map<String, Value>) -> Option<(CaseId, Repeat, RecordedOutput)> {
         let faults_before = self.faults.len();
-        let fields = self.object()?;
-        self.case = self.id(&fields);
-        self.unknown(&fields, &FIELDS, "");
-        let output = self.output(&fields);
-        let repeat = self.repeat(&fields);
-        let outcome = self.outcome(&fields);
-        let usage = self.usage(&fields);
-        let latency_ms = self.latency_ms(&fields);
-        let model = self.text_field(&fields, "model").map(Into::into);
-        let retrieved = self.retrieved(&fields);
+        self.case = self.id(fields);
+        self.unknown(fields, &FIELDS, "");
+        let output = self.output(fields);
+        let repeat = self.repeat(fields);
+        let outcome = self.outcome(fields);
+        let usage = self.usage(fields);
+        let latency_ms = self.latency_ms(fields);
+        let model = self.text_field(fields, "model").map(Into::into);
+        let retrieved = self.retrieved(fields);
         if self.faults.len() > faults_before {
             return None;
         }
@@ -283,7 +326,9 @@ impl Line<'_> {
     }
 
     fn unknown(&mut self, fields: &Map<String, Value>, known: &[&str], prefix: &str) {
-        for field in fields.keys().filter(|field| !known.contains(&field.as_str())) {
+        let exported = |field: &str| prefix.is_empty() && EXPORTED_FIELDS.contains(&field);
+        let is_known = |field: &str| known.contains(&field) || exported(field);
+        for field in fields.keys().filter(|field| !is_known(field)) {
             let near = nearest(field, known.iter().copied());
             self.fault_with_hint(&format!("{prefix}{field}"), "unknown field", near);
         }

@@ -27,7 +27,7 @@ pub fn compared_case_text(compared: &ComparedCase) -> String {
             let (left, right) = (first.trials.get(at), other.trials.get(at));
             text.push_str(&format!("\n{}", beside(&trial_text(left), &trial_text(right))));
             if let (Some(left), Some(right)) = (left, right) {
-                text.push_str(&word_diff(&left.answer, &right.answer));
+                text.push_str(&difference(left, right));
             }
         }
     }
@@ -47,7 +47,7 @@ fn trial_text(trial: Option<&CaseTrial>) -> String {
     let Some(trial) = trial else { return String::new() };
     let verdict = trial.verdict.map(|verdict| format!(" · {}", verdict.as_str())).unwrap_or_default();
     let mut text = format!("repeat {} · {}{verdict}\n", trial.repeat, trial.outcome.as_str());
-    text.push_str(&visible(trial.answer.trim_end()));
+    text.push_str(&visible(trial.answer.as_deref().unwrap_or("(not kept)").trim_end()));
     if let Some(failure) = &trial.failure {
         text.push_str(&visible(&failure.to_string()));
     }
@@ -55,6 +55,14 @@ fn trial_text(trial: Option<&CaseTrial>) -> String {
         text.push_str(&format!("\n{}: {} {}", score.verdict.as_str(), score.grader, visible(&score.reason)));
     }
     text
+}
+
+/// What differs between two answers; nothing where one of them was not kept.
+fn difference(before: &CaseTrial, after: &CaseTrial) -> String {
+    match (&before.answer, &after.answer) {
+        (Some(before), Some(after)) => word_diff(before, after),
+        _ => String::new(),
+    }
 }
 
 /// The words that differ, marked so that they are told apart without colour: `[-taken out-]` and

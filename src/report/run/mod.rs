@@ -2,11 +2,13 @@
 
 mod case;
 mod control;
+mod left;
 mod queues;
 mod scorecard;
 
 pub use self::{
     case::{case_text, failures_text},
     control::control_text,
+    left::left_text,
     scorecard::scorecard_text,
 };

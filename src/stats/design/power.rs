@@ -208,8 +208,10 @@ pub fn connor_pairs(p_discordant: f64, delta: f64, alpha: f64, power: f64) -> Re
 pub struct Budget {
     /// Money (or any unit of cost) there is.
     pub budget: f64,
-    /// Cost of having a case at all (writing it, both sides' fixed part).
+    /// Cost of having a case at all (writing it, both sides' fixed part), beyond those there are.
     pub cost_case: f64,
+    /// Cases there are already: they cost their samples alone.
+    pub n_free: u64,
     /// Cost of one sample of a case (of both sides, for a comparison).
     pub cost_sample: f64,
     /// Variance between cases (ω² for a comparison).
@@ -218,7 +220,7 @@ pub struct Budget {
     pub within: f64,
     /// Largest number of samples a case.
     pub k_max: u32,
-    /// Cases there are; `None` if more can be made.
+    /// The most cases there can be; `None` if more can always be made.
     pub n_max: Option<u64>,
 }
 
@@ -234,7 +236,8 @@ pub struct Design {
 }
 
 /// The best split of a budget between cases and samples: for K = 1..=k_max,
-/// n = ⌊budget/(cost_case + K·cost_sample)⌋ capped at n_max, minimising (between + within/K)/n.
+/// n = ⌊budget/(K·cost_sample)⌋, beyond n_free ⌊(budget + n_free·cost_case)/(cost_case + K·cost_sample)⌋,
+/// capped at n_max, minimising (between + within/K)/n.
 ///
 /// Ties go to the smaller K; designs below two cases are left out, and not estimable if none is
 /// left or if everything is free without a cap.
@@ -257,10 +260,7 @@ pub fn best_design(budget: &Budget) -> Result<Estimable<Design>, StatsError> {
     error::check_positive("k_max", f64::from(budget.k_max))?;
     let mut best: Option<Design> = None;
     for k in 1..=budget.k_max {
-        let cost = budget.cost_case + f64::from(k) * budget.cost_sample;
-        let affordable =
-            if cost > 0.0 { Some(repeats::whole((budget.budget / cost + 1e-9).floor())) } else { None };
-        let n = match (affordable, budget.n_max) {
+        let n = match (affordable(budget, k), budget.n_max) {
             (Some(affordable), Some(n_max)) => affordable.min(n_max),
             (Some(n), None) | (None, Some(n)) => n,
             (None, None) => continue,
@@ -275,6 +275,17 @@ pub fn best_design(budget: &Budget) -> Result<Estimable<Design>, StatsError> {
         }
     }
     Ok(best.ok_or(NotEstimable::NoAffordableDesign))
+}
+
+/// How many cases a budget affords at `k` samples each; `None` where any number is free.
+fn affordable(budget: &Budget, k: u32) -> Option<u64> {
+    let cases = |money: f64, each: f64| (each > 0.0).then(|| repeats::whole((money / each + 1e-9).floor()));
+    let samples = f64::from(k) * budget.cost_sample;
+    let old = cases(budget.budget, samples);
+    if old.is_some_and(|old| old <= budget.n_free) {
+        return old;
+    }
+    cases(budget.budget + budget.n_free as f64 * budget.cost_case, budget.cost_case + samples)
 }
 
 #[cfg(test)]
@@ -343,6 +354,7 @@ mod tests {
         let poor = Budget {
             budget: 3.0,
             cost_case: 1.0,
+            n_free: 0,
             cost_sample: 1.0,
             between: 0.1,
             within: 0.1,

@@ -74,6 +74,7 @@ pub(super) fn budget(input: &Value) -> Value {
     let budget = Budget {
         budget: of("budget"),
         cost_case: of("cost_case"),
+        n_free: 0,
         cost_sample: of("cost_sample"),
         between: of("between"),
         within: of("within"),
