@@ -22,7 +22,7 @@ pub struct Caching {
 
 impl Caching {
     pub(super) fn note(&mut self, trial: &TrialRow, prices: &[Price]) {
-        let (Some(usage), AnswerSource::Live) = (&trial.usage, trial.source) else { return };
+        let (Some(usage), Some(AnswerSource::Live)) = (&trial.usage, trial.source) else { return };
         if usage.cache_read + usage.cache_writes() == 0 {
             return;
         }
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn what_went_through_no_cache_or_has_no_price_is_left_out() {
         assert_eq!(sums(&[trial(0, 0, None)]), Caching::default());
-        let answered_before = TrialRow { source: AnswerSource::Cache, ..trial(500, 0, None) };
+        let answered_before = TrialRow { source: Some(AnswerSource::Cache), ..trial(500, 0, None) };
         assert_eq!(sums(&[answered_before]), Caching::default());
         let caching = sums(&[trial(500, 0, Some(Cost::from_picodollars(1)))]);
         assert_eq!((caching.known, caching.unknown), (0, 1));

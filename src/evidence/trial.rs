@@ -45,8 +45,8 @@ pub(super) mod tests {
             latency_ms: Some(100.0),
             first_token_ms: None,
             queue_wait_ms: Some(1.0),
-            attempts: 1,
-            source: AnswerSource::Live,
+            attempts: Some(1),
+            source: Some(AnswerSource::Live),
         }
     }
 

@@ -60,7 +60,7 @@ const PAUSES: usize = 1_000;
 /// Where an attempt stands in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// A trial's first attempt: behind all others.
+    /// A call's first attempt: behind all others.
     First,
     /// A repeated one: before all first attempts.
     Again,

@@ -98,6 +98,8 @@ impl HttpApp {
     /// # Errors
     /// No answer came back, or one in which a pointer points nowhere.
     pub async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
+        // Made here and not beforehand: a body that cannot be made from its case fails that trial alone, and
+        // what is handed over stays the question. Each attempt's comes out the same.
         let body = self.body.as_ref().map(|body| body.render(question)).transpose().map_err(|error| {
             Rejection::from(Failure::new(ErrorClass::ThisTrial, FailureKind::BadRequest, error.to_string()))
         })?;

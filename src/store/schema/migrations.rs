@@ -82,8 +82,8 @@ fn lock<'a>(connection: &'a Connection, path: &Path) -> Result<Transaction<'a>, 
     }
 }
 
-/// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has. Whoever does
-/// so has the store's lock: no other process makes one, and what is left of one is a dead one's.
+/// Keeps a copy of an older store beside it, `NAME.db.before-vN` by the version it is brought to, unless an
+/// earlier try has. Whoever does so has the store's lock: no other process makes one, and what is left of one is a dead one's.
 fn keep_before(path: &Path) -> Result<(), StoreError> {
     let copy = files::with_suffix(path, &format!(".before-v{VERSION}"));
     // A store in memory has no file.
