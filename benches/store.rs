@@ -82,7 +82,7 @@ fn create(path: &PathBuf, cases: &[Case]) -> (Store, CreatedRun) {
 }
 
 /// A trial, its attempt and its score.
-fn triple(key: TrialKey) -> [Write; 3] {
+fn records(key: TrialKey) -> [Write; 2] {
     let metered = Metered::from(Usage { input_uncached: 420, output: 130, ..Usage::default() });
     let record = TrialRecord {
         key,
@@ -131,8 +131,7 @@ fn triple(key: TrialKey) -> [Write; 3] {
         reason: String::new(),
     };
     [
-        Write::Attempt { key, attempt: Box::new(attempt) },
-        Write::Trial(Box::new(record)),
+        Write::Trial(Box::new(record), vec![attempt]),
         Write::Scores { key, scores: vec![score], verdict: Verdict::Pass },
     ]
 }
@@ -142,7 +141,7 @@ fn write_all(cases: &[Case], folder: &TempDir, name: u64) -> Duration {
     let (store, run) = create(&folder.path().join(format!("{name}.db")), cases);
     let writes: Vec<Write> = (0..CASES)
         .flat_map(|case| {
-            triple(TrialKey { run: run.id, target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) })
+            records(TrialKey { run: run.id, target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) })
         })
         .collect();
     let began = Instant::now();

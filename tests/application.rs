@@ -77,6 +77,18 @@ echo "It is right $n.""#,
     nothing_is_left_behind(&project);
 }
 
+/// A process that left the program's session holds what the program wrote to: the answer is there all the same.
+#[test]
+fn a_program_that_is_done_is_not_waited_for_through_another_that_it_left_behind() {
+    let body = r#"read -r line; cut
+[ $n = 1 ] && setsid sleep 4 &
+echo "It is right $n.""#;
+    let project = project(4, "timeouts = { attempt_s = 3 }\nretry = { max_retries = 0 }", body);
+    let target = graded(&project);
+    assert_eq!((&target["graded"], &target["failed_attempts"]), (&json!(4), &json!(0)));
+    assert_eq!(target["pass_rate"]["point"], 1.0);
+}
+
 #[test]
 fn crashes_hangs_and_floods_cost_an_attempt_and_no_trial() {
     let body = r#"read -r line; cut

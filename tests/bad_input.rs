@@ -140,3 +140,34 @@ fn an_unknown_run_is_told_with_the_candidates() {
     project.caseload(&["show", "tset-1"]).exits(2).stderr_has("test-1");
     project.caseload(&["show", "latest", "--case", "c9"]).exits(2).stderr_has("no case `c9`");
 }
+
+#[test]
+fn values_that_cannot_be_sent_and_prices_that_stand_twice_are_refused_with_their_lines() {
+    let price = |day: &str| {
+        format!(
+            "[[price]]\nmodel = \"m\"\neffective_from = {day}\nsource = \"x\"\nusd_per_mtok = {{ input = 1, output = 1 }}\n"
+        )
+    };
+    let sane = crate::experiment("http://127.0.0.1:1", "");
+    let odd =
+        sane.replace("max_tokens = 50", "max_tokens = 50\nextra = { f = nan, deep = { day = 2026-01-01 } }");
+    let project =
+        Project::new().with_cases(2).with("e.toml", &(odd + &price("2026-01-01") + &price("2026-01-01")));
+    project
+        .caseload(&["check", "e.toml"])
+        .exits(2)
+        .stderr_has("`target[0].extra.f`: JSON has no such value")
+        .stderr_has("`target[0].extra.deep.day`: JSON has no such value")
+        .stderr_has("`m` has a row from 2026-01-01 on line 16 already")
+        .stderr_has("3 faults");
+
+    project.write("e.toml", &(sane + &price("2999-01-01")));
+    project
+        .caseload(&["check", "e.toml"])
+        .exits(0)
+        .stdout_has("no price before 2999-01-01: the cost will be unknown");
+    project
+        .caseload(&["check", "e.toml", "--set", "max_cost_usd=1"])
+        .exits(2)
+        .stderr_has("model `m` has no price before 2999-01-01, so the budget");
+}

@@ -504,3 +504,33 @@ fn a_429_in_any_shape_is_waited_out_and_costs_no_trial() {
     assert_eq!(card["targets"][0]["graded"], 30);
     assert!(project.sql::<i64>("SELECT count(*) FROM attempt WHERE status = 429") > 5);
 }
+
+#[test]
+fn a_resume_with_nothing_to_ask_leaves_the_time_that_the_run_took() {
+    let stub = Stub::new(|_, _| Answer::chat("x"));
+    let project = Project::new().with_cases(4).with("e.toml", &crate::experiment(&stub.url(), ""));
+    project.caseload(&["run", "e.toml", "-q"]).exits(0);
+    let change = |sql: &str| {
+        rusqlite::Connection::open(project.store()).unwrap().execute_batch(sql).unwrap();
+    };
+    let finished = || project.sql::<i64>("SELECT finished_at FROM run");
+    change("UPDATE run SET status = 'interrupted', finished_at = created_at + 7000");
+    let before = finished();
+    project.caseload(&["resume", "latest"]).exits(0).stderr_has("nothing to ask");
+    assert_eq!((project.sql::<String>("SELECT status FROM run").as_str(), finished()), ("complete", before));
+    // Nobody was left to say when: with its last trial.
+    change("UPDATE run SET status = 'running', finished_at = NULL");
+    project.caseload(&["resume", "latest"]).exits(0);
+    assert_eq!(finished(), project.sql::<i64>("SELECT max(finished_at) FROM trial"));
+}
+
+#[test]
+fn a_mark_before_an_answers_json_is_read_over() {
+    let stub = Stub::new(|_, _| {
+        let answer = Answer::chat("It is right 0.");
+        Answer { body: format!("\u{feff}{}", answer.body), ..answer }
+    });
+    let project = Project::new().with_cases(1).with("e.toml", &crate::experiment(&stub.url(), ""));
+    project.caseload(&["run", "e.toml", "-q"]).exits(0).stdout_has("100.0 %");
+    assert_eq!(stub.count(), 1);
+}

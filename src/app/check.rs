@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use jiff::civil::Date;
+
 use super::{AppError, Ready};
 use crate::{
     config::{self, CachedParts},
@@ -38,6 +40,8 @@ pub struct CheckedTarget {
     pub model: ModelId,
     /// What it costs, where that is known.
     pub price: Option<Price>,
+    /// From when on it costs that, where it is not known what it costs today.
+    pub price_begins: Option<Date>,
     /// What it asks to be cached.
     pub cached: Option<CachedParts>,
 }
@@ -58,6 +62,7 @@ pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
         name: target.name.clone(),
         model: target.settings.model.clone(),
         price: target.prices.standard().cloned(),
+        price_begins: ready.price_begins[position],
         cached: experiment.cached_parts(TargetPos::at(position)),
     });
     Ok(Checked {

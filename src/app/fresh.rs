@@ -93,7 +93,7 @@ pub(super) fn again(
     })?;
     let prices = prices.into_iter().nth(at).unwrap_or_default();
     let experiment = Experiment::prepare(settings, vec![config::since(prices, today())], cases, None)?;
-    experiment.check_budget()?;
+    experiment.check_budget(&[])?;
     Ok(experiment)
 }
 

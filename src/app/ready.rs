@@ -24,6 +24,8 @@ pub struct Ready {
     pub golden: GoldenSet,
     /// The cases that are asked by all shards together.
     pub selected: Vec<Arc<Case>>,
+    /// From when on each target's model has a price, where it has none today.
+    pub price_begins: Vec<Option<Date>>,
     /// Where its run is stored.
     pub store: PathBuf,
 }
@@ -71,14 +73,14 @@ impl Ready {
     }
 
     fn prepare(plan: Plan, golden: GoldenSet, mut faults: Faults) -> Result<Self, AppError> {
-        let Plan { settings, prices, store } = plan;
+        let Plan { settings, prices, price_begins, store } = plan;
         faults.0.sort_by_key(|fault| fault.line);
         faults.none_or(())?;
         let selected = golden::select(&golden, &settings.selection)?;
         let cases = of_shard(&selected, &settings)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
-        experiment.check_budget()?;
-        Ok(Self { experiment, golden, selected, store })
+        experiment.check_budget(&price_begins)?;
+        Ok(Self { experiment, golden, selected, price_begins, store })
     }
 
     /// The experiment that this one is a shard of, if it is one.

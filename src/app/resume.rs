@@ -10,10 +10,11 @@ use super::{
     thaw::thaw,
 };
 use crate::{
-    config,
+    config::{self, Experiment},
     domain::{Cost, ErrorClass, Outcome, RunId, RunRow, RunStatus},
+    runner::TrialPlan,
     spend::Ledger,
-    store::{DoneTrial, RunDetail, Store, StoreError, ToGrade},
+    store::{DoneTrial, RunClaim, RunDetail, Store, StoreError, ToGrade},
 };
 
 /// A run that is gone on with.
@@ -43,31 +44,18 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
     let detail = find_run(&store, text)?;
     let experiment = thaw(&store, &detail)?;
     config::missing_keys(&experiment.settings.providers).none_or(())?;
-    experiment.check_budget()?;
+    experiment.check_budget(&[])?;
     grade_stored(store, detail.row.id, &experiment, ToGrade::Ungraded)?;
 
     let mut store = open_to_write(path)?;
     let run = detail.row.id;
-    let mut plan = empty_plan(&experiment);
-    let mut failed = 0;
-    store.for_each_done::<StoreError>(run, |done| {
-        let key = done.key;
-        if asks_again(&done, own_failures) {
-            plan.note_attempts(key.target, key.case, key.repeat, done.attempts);
-        } else {
-            plan.mark_done(key.target, key.case, key.repeat);
-            failed += u64::from(done.outcome == Outcome::Failed);
-        }
-        Ok(())
-    })?;
-    for (key, made) in store.attempts_of_pending(run)? {
-        plan.note_attempts(key.target, key.case, key.repeat, made);
-    }
+    let claim = store.claim_run(run)?;
+    let Rest { plan, failed } = Rest::read(&store, &claim, &experiment, own_failures)?;
     if plan.pending() == 0 {
+        store.give_back(claim)?;
         return finished(&store, &detail, failed);
     }
     store.set_status(run, RunStatus::Running, None)?;
-    let claim = store.claim_run(run)?;
     let mut spent = store.spent(run)?;
     // What may have been billed at a cost nobody told counts at its worst, as it did then.
     for (target, case, attempts) in store.unpriced_attempts(run)? {
@@ -99,7 +87,7 @@ pub fn unfinished(path: &Path, experiment: &str) -> Result<Option<String>, AppEr
 fn finished(store: &Store, detail: &RunDetail, failed: u64) -> Result<Resumed, AppError> {
     let status = if failed > 0 { RunStatus::Incomplete } else { RunStatus::Complete };
     if detail.row.status != status {
-        store.set_status(detail.row.id, status, None)?;
+        store.set_ended(detail.row.id, status)?;
     }
     Ok(Resumed::Finished { run: detail.row.id, name: detail.row.name.clone(), status })
 }
@@ -135,6 +123,39 @@ pub fn left(store: &Store, run: RunRow) -> Result<Left, AppError> {
         Ok(())
     })?;
     Ok(left)
+}
+
+/// What is left of a run.
+struct Rest {
+    plan: TrialPlan,
+    /// Failed trials that are not asked again.
+    failed: u64,
+}
+
+impl Rest {
+    /// Reads it for whoever has claimed the run: from then on nobody else makes it less.
+    fn read(
+        store: &Store,
+        claim: &RunClaim,
+        experiment: &Experiment,
+        own_failures: bool,
+    ) -> Result<Self, StoreError> {
+        let (mut plan, mut failed) = (empty_plan(experiment), 0);
+        store.for_each_done::<StoreError>(claim.run(), |done| {
+            let key = done.key;
+            if asks_again(&done, own_failures) {
+                plan.note_attempts(key.target, key.case, key.repeat, done.attempts);
+            } else {
+                plan.mark_done(key.target, key.case, key.repeat);
+                failed += u64::from(done.outcome == Outcome::Failed);
+            }
+            Ok(())
+        })?;
+        for (key, made) in store.attempts_of_pending(claim.run())? {
+            plan.note_attempts(key.target, key.case, key.repeat, made);
+        }
+        Ok(Self { plan, failed })
+    }
 }
 
 /// Whether a stored trial is asked again.
@@ -174,6 +195,18 @@ mod tests {
             panic!("everything is to do")
         };
         assert_eq!(work(*session).ended, 32);
+    }
+
+    #[test]
+    fn a_run_that_somebody_works_on_is_left_as_it_stands() {
+        let stored = Stored::empty("");
+        let session = run::begin(stored.ready()).unwrap();
+        let store = Store::open(stored.path()).unwrap();
+        store.set_status(session.run(), RunStatus::Interrupted, None).unwrap();
+        assert!(begin(&stored.path(), "latest", false).is_err());
+        assert_eq!(store.run_detail(session.run()).unwrap().row.status, RunStatus::Interrupted);
+        drop(session);
+        assert!(matches!(begin(&stored.path(), "latest", false), Ok(Resumed::Session(_))));
     }
 
     #[test]

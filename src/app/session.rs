@@ -21,7 +21,7 @@ use crate::{
 pub type Listener = Box<dyn FnMut(&RunEvent) + Send>;
 
 /// A run that is ready to be worked on. Nobody else can work on it before it was [worked on](Self::work)
-/// or [given up](Self::give_up), or this process ends.
+/// or [given up](Self::give_up), or dropped.
 #[derive(Debug)]
 pub struct Session {
     pub(super) run: RunRow,
@@ -132,8 +132,6 @@ impl Session {
         let queues = config::connect(&self.experiment, &events)?;
         let listening = listen(listeners, receiver);
         let told = events.clone();
-        // Whoever listens, listens: nobody has to.
-        let _ = told.send(self.started());
         let early_stop = early_stop::of(&self.store, self.run, &self.experiment, &self.plan)?;
         for (queue, limit) in queues.iter().zip(known_accounts::limits(&self.store, &self.experiment)?) {
             limit.inspect(|limit| queue.start_at(*limit));
@@ -147,6 +145,8 @@ impl Session {
         let earlier = reuses.then(|| Store::open_to_read(self.store.path())).transpose()?;
         let rows = self.store.prices(self.run)?;
         let prices = self.experiment.targets.iter().map(|target| target.prices.numbered(&rows)).collect();
+        // Whoever listens, listens: nobody has to.
+        let _ = told.send(self.started());
         // A queue of so many in flight starts no more than that until answers are committed.
         let room = queues.iter().map(|queue| queue.max_in_flight() as usize).min().unwrap_or(1);
         let listener = CommitListener { committed, room, events: events.clone() };
@@ -235,6 +235,26 @@ mod tests {
         let (_stop, shutdown) = watch::channel(Shutdown::No);
         let summary = Runtime::new().unwrap().block_on(session.work(vec![listener], shutdown)).unwrap();
         assert_eq!((summary.ended, ended.load(Ordering::Relaxed)), (32, 32));
+    }
+
+    #[test]
+    fn a_session_that_fails_before_it_asks_gives_its_run_back() {
+        let stored = Stored::empty("");
+        let session = run::begin(stored.ready()).unwrap();
+        let (run, told) = (session.run(), Arc::new(AtomicU64::new(0)));
+        // Somebody else broke what it is about to read.
+        let store = rusqlite::Connection::open(stored.path()).unwrap();
+        store.execute_batch("ALTER TABLE run_control RENAME TO gone").unwrap();
+        assert!(stored.open().is_worked_on(run).unwrap());
+        let counted = Arc::clone(&told);
+        let listener: Listener = Box::new(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        let (_stop, shutdown) = watch::channel(Shutdown::No);
+        let work = session.work(vec![listener], shutdown);
+        assert!(Runtime::new().unwrap().block_on(work).is_err());
+        assert!(!stored.open().is_worked_on(run).unwrap());
+        assert_eq!(told.load(Ordering::Relaxed), 0, "it never began");
     }
 
     #[test]

@@ -206,6 +206,7 @@ impl Reading<'_> {
         {
             self.fault(&format!("{place}.body"), error.to_string());
         }
+        self.check_sendable(&format!("{place}.body"));
         let answer = written.answer.clone().unwrap_or_default();
         for (key, message) in answer.faults() {
             self.fault(&format!("{place}.answer.{key}"), message);

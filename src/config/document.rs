@@ -21,6 +21,16 @@ pub struct Document {
     tree: Value,
     /// From a path such as `target[1].model` to its line.
     lines: HashMap<String, usize>,
+    /// Where dates, NaN, infinities and too large integers stand: JSON has none of them, and in the tree they
+    /// are texts.
+    beyond_json: Vec<String>,
+}
+
+/// What is noted of a text while its tree is made.
+#[derive(Default)]
+struct Notes {
+    lines: HashMap<String, usize>,
+    beyond_json: Vec<String>,
 }
 
 impl Document {
@@ -50,10 +60,11 @@ impl Document {
             faults.sort_by_key(|fault| (fault.line, fault.column));
             return Err(Faults(faults));
         }
-        let mut lines = HashMap::new();
+        let mut notes = Notes::default();
         let starts = LineStarts::of(text);
-        let tree = table_tree(table.get_ref(), "", &starts, &mut lines);
-        Ok(Self { file: file.to_owned(), tree, lines })
+        let tree = table_tree(table.get_ref(), "", &starts, &mut notes);
+        let Notes { lines, beyond_json } = notes;
+        Ok(Self { file: file.to_owned(), tree, lines, beyond_json })
     }
 
     /// The file it was read from.
@@ -78,14 +89,32 @@ impl Document {
         let keys: Vec<&str> = path.trim().split('.').collect();
         let (last, parents) = keys.split_last().expect("a split has at least one part");
         let mut place = &mut self.tree;
+        let mut path = String::new();
         for key in parents {
-            place = child(place, key).ok_or_else(|| fault(&format!("there is no `{key}` to set this in")))?;
+            let no_such = || fault(&format!("there is no `{key}` to set this in"));
+            place = child(place, key, &mut path).ok_or_else(no_such)?;
         }
+        path = joined(&path, last);
+        let mut notes = Notes::default();
         match place {
-            Value::Object(table) => table.insert((*last).to_owned(), value_of(text.trim())),
+            Value::Object(table) => {
+                table.insert((*last).to_owned(), value_of(text.trim(), &path, &mut notes))
+            }
             _ => return Err(fault("its parent is not a table")),
         };
+        self.beyond_json.retain(|noted| !is_within(noted, &path));
+        self.beyond_json.extend(notes.beyond_json);
         Ok(())
+    }
+
+    /// A fault for every value at or below `path` that JSON has no word for: what is sent would be a text.
+    pub(super) fn beyond_json(&self, path: &str) -> Vec<Fault> {
+        let within = self.beyond_json.iter().filter(|noted| is_within(noted, path));
+        let fault = |noted: &String| {
+            let fault = self.fault(noted, "JSON has no such value, so it cannot be sent");
+            fault.with_hint("put it in quotes to send it as a text")
+        };
+        within.map(fault).collect()
     }
 
     /// The tree as a `T`, with every fault found; `None` when no value could be made at all.
@@ -115,7 +144,8 @@ impl Document {
         fault.at(format!("`{path}`"))
     }
 
-    fn line(&self, path: &str) -> Option<usize> {
+    /// The line of `path`, or of its nearest known parent.
+    pub(super) fn line(&self, path: &str) -> Option<usize> {
         let mut path = path;
         loop {
             if let Some(line) = self.lines.get(path) {
@@ -157,15 +187,27 @@ pub(super) fn beside(file: &Path, path: &Path) -> PathBuf {
     if whole.as_os_str().is_empty() { PathBuf::from(".") } else { whole }
 }
 
-/// The entry `key` of a table, made if it is missing, or of a list by name or position.
-fn child<'a>(place: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+/// The path of `key` in the table at `path`.
+fn joined(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// Whether `place` is `path` or stands below it.
+fn is_within(place: &str, path: &str) -> bool {
+    place.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+/// The entry `key` of a table, made if it is missing, or of a list by name or position; `path` follows.
+fn child<'a>(place: &'a mut Value, key: &str, path: &mut String) -> Option<&'a mut Value> {
     match place {
         Value::Object(table) => {
+            *path = joined(path, key);
             Some(table.entry(key.to_owned()).or_insert_with(|| Value::Object(Map::new())))
         }
         Value::Array(entries) => {
             let named = |entry: &Value| entry.get("name").and_then(Value::as_str) == Some(key);
             let position = entries.iter().position(named).or_else(|| key.parse().ok())?;
+            path.push_str(&format!("[{position}]"));
             entries.get_mut(position)
         }
         _ => None,
@@ -173,9 +215,9 @@ fn child<'a>(place: &'a mut Value, key: &str) -> Option<&'a mut Value> {
 }
 
 /// What `--set` means by `text`: a TOML value, else the text itself.
-fn value_of(text: &str) -> Value {
+fn value_of(text: &str, path: &str, notes: &mut Notes) -> Value {
     match DeValue::parse(text) {
-        Ok(value) => value_tree(value.get_ref(), "", &LineStarts::of(""), &mut HashMap::new()),
+        Ok(value) => value_tree(value.get_ref(), path, &LineStarts::of(""), notes),
         Err(_) => Value::String(text.to_owned()),
     }
 }
@@ -240,49 +282,43 @@ impl LineStarts {
     }
 }
 
-fn table_tree(
-    table: &DeTable<'_>,
-    path: &str,
-    starts: &LineStarts,
-    lines: &mut HashMap<String, usize>,
-) -> Value {
+fn table_tree(table: &DeTable<'_>, path: &str, starts: &LineStarts, notes: &mut Notes) -> Value {
     let entries = table.iter().map(|(key, value)| {
         let name = key.get_ref().to_string();
-        let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        lines.insert(path.clone(), starts.line(key.span().start));
-        (name, value_tree(value.get_ref(), &path, starts, lines))
+        let path = joined(path, &name);
+        notes.lines.insert(path.clone(), starts.line(key.span().start));
+        (name, value_tree(value.get_ref(), &path, starts, notes))
     });
     Value::Object(entries.collect())
 }
 
-fn value_tree(
-    value: &DeValue<'_>,
-    path: &str,
-    starts: &LineStarts,
-    lines: &mut HashMap<String, usize>,
-) -> Value {
+fn value_tree(value: &DeValue<'_>, path: &str, starts: &LineStarts, notes: &mut Notes) -> Value {
+    let mut beyond_json = |text: String| {
+        notes.beyond_json.push(path.to_owned());
+        Value::String(text)
+    };
     match value {
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Boolean(truth) => Value::Bool(*truth),
-        DeValue::Datetime(datetime) => Value::String(datetime.to_string()),
+        DeValue::Datetime(datetime) => beyond_json(datetime.to_string()),
         DeValue::Integer(integer) => {
             let number = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
-            number.map_or_else(|| Value::String(integer.to_string()), Value::from)
+            number.map_or_else(|| beyond_json(integer.to_string()), Value::from)
         }
         // JSON has no NaN and no infinity: they stay text, and whoever wants a number says so.
         DeValue::Float(float) => {
             let number = float.as_str().parse::<f64>().ok().and_then(serde_json::Number::from_f64);
-            number.map_or_else(|| Value::String(float.to_string()), Value::Number)
+            number.map_or_else(|| beyond_json(float.to_string()), Value::Number)
         }
         DeValue::Array(array) => {
             let entries = array.iter().enumerate().map(|(at, entry)| {
                 let path = format!("{path}[{at}]");
-                lines.insert(path.clone(), starts.line(entry.span().start));
-                value_tree(entry.get_ref(), &path, starts, lines)
+                notes.lines.insert(path.clone(), starts.line(entry.span().start));
+                value_tree(entry.get_ref(), &path, starts, notes)
             });
             Value::Array(entries.collect())
         }
-        DeValue::Table(table) => table_tree(table, path, starts, lines),
+        DeValue::Table(table) => table_tree(table, path, starts, notes),
     }
 }
 
@@ -312,6 +348,31 @@ mod tests {
 
     fn document(text: &str) -> Document {
         Document::parse(Path::new("a.toml"), text).unwrap()
+    }
+
+    #[test]
+    fn what_json_has_no_word_for_is_found_wherever_it_stands() {
+        let text = "[target.a.extra]\nf = nan\n\n[target.a.extra.deep]\nlist = [1, -inf]\nwhen = 2026-01-01\n\
+                    large = 99999999999999999999\ngood = [1.5, \"nan\", \"2026-01-01\"]\n\
+                    [target.a.extras]\nf = inf\n";
+        let mut document = document(text);
+        let places = |document: &Document| {
+            let told = document.beyond_json("target.a.extra").into_iter();
+            told.map(|fault| fault.to_string().split(':').nth(2).unwrap_or("").trim().to_owned())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            places(&document),
+            [
+                "`target.a.extra.f`",
+                "`target.a.extra.deep.list[1]`",
+                "`target.a.extra.deep.when`",
+                "`target.a.extra.deep.large`",
+            ]
+        );
+        document.set("target.a.extra.deep=1").unwrap();
+        document.set("target.a.extra.g=inf").unwrap();
+        assert_eq!(places(&document), ["`target.a.extra.f`", "`target.a.extra.g`"]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use jiff::civil::Date;
 use rayon::prelude::*;
 
 use super::{
@@ -203,21 +204,24 @@ impl Experiment {
 impl Experiment {
     /// A budget can only be kept where the most that an answer can cost is known, and what goes on the
     /// wire decides that. Asked wherever something is about to be spent, before a run is made for it.
+    /// `begins`: when the first price of a target's model will hold, where that is known and to come.
     ///
     /// # Errors
     /// Every target of which nobody can say what it may cost.
-    pub fn check_budget(&self) -> Result<(), Faults> {
+    pub fn check_budget(&self, begins: &[Option<Date>]) -> Result<(), Faults> {
         if self.settings.max_cost.is_none() || self.cases.is_empty() {
             return Ok(());
         }
         let targets = (0..self.targets.len()).map(TargetPos::at);
         let unknown = targets.filter(|&target| self.worst_case(target, CasePos(0)).is_none());
-        Faults(unknown.map(|target| self.without_worst_case(target)).collect()).none_or(())
+        Faults(unknown.map(|target| self.without_worst_case(target, begins)).collect()).none_or(())
     }
 
-    fn without_worst_case(&self, at: TargetPos) -> Fault {
+    fn without_worst_case(&self, at: TargetPos, begins: &[Option<Date>]) -> Fault {
         let target = &self.targets[at.index()];
         let (name, model) = (&target.name, &target.settings.model);
+        let begins = begins.get(at.index()).copied().flatten();
+        let before = begins.map(|day| format!(" before {day}")).unwrap_or_default();
         let (what, hint) = if target.kind.is_application() {
             (
                 format!("nobody can say what an answer of application `{name}` may cost at most"),
@@ -225,7 +229,7 @@ impl Experiment {
             )
         } else if target.prices.standard().is_none() {
             (
-                format!("model `{model}` has no price"),
+                format!("model `{model}` has no price{before}"),
                 format!("add a `[[price]]` row for `{model}`, or run without a budget"),
             )
         } else {

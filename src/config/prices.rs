@@ -1,6 +1,6 @@
 //! The price table: from rows in dollars per million tokens to exact prices a token.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -92,6 +92,13 @@ impl PriceTable {
             .max_by_key(|row| row.effective_from)
     }
 
+    /// From when on `model` has a price, where it has none on `day`.
+    pub fn begins(&self, model: &ModelId, day: Date) -> Option<Date> {
+        let rows = self.rows.iter().filter(|row| row.model == *model);
+        let first = rows.map(|row| row.effective_from).min();
+        first.filter(|first| *first > day)
+    }
+
     /// The row that prices `model` on `day`, and those of later days; none where none holds on `day`.
     pub fn since(&self, model: &ModelId, day: Date) -> Vec<Price> {
         let own = self.rows.iter().filter(|row| row.model == *model);
@@ -122,7 +129,16 @@ fn read(document: &Document) -> Result<PriceTable, Faults> {
 /// The rows under `price` in `document` as exact prices; what is no price becomes a fault.
 pub(super) fn priced(document: &Document, rows: &[WrittenPrice], faults: &mut Faults) -> PriceTable {
     let mut table = PriceTable::default();
+    let mut first_use = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
+        if let Some(first) = first_use.insert((&row.model, row.effective_from), at) {
+            let line = document.line(&format!("price[{first}]")).unwrap_or_default();
+            let message = format!(
+                "`{}` has a row from {} on line {line} already: which one holds?",
+                row.model, row.effective_from
+            );
+            faults.0.push(document.fault(&format!("price[{at}]"), message).with_hint("remove one of them"));
+        }
         match row.exact() {
             Ok(price) => table.rows.push(price),
             Err((place, message)) => faults.0.push(document.fault(&format!("price[{at}].{place}"), message)),
@@ -219,6 +235,20 @@ mod tests {
         assert_eq!(input(11), Some(2_000_000));
         assert_eq!(input(12), Some(4_000_000));
         assert_eq!(table.find(&"m".into(), Date::constant(2025, 1, 1)).map(|_| ()), None);
+        let begins = |year| table.begins(&"m".into(), Date::constant(year, 1, 1));
+        assert_eq!((begins(2025), begins(2026)), (Some(Date::constant(2026, 1, 1)), None));
+    }
+
+    #[test]
+    fn a_row_that_stands_twice_is_a_fault_with_both_lines() {
+        let rates = "usd_per_mtok = { input = 2, output = 10 }\n";
+        let later = ROW.replace("2026-01-01", "2026-12-01");
+        let faults = table(&format!("{ROW}{rates}{later}{rates}{ROW}{rates}")).unwrap_err().to_string();
+        assert_eq!(
+            faults,
+            "prices.toml:11: `price[2]`: `m` has a row from 2026-01-01 on line 1 already: which one holds?\n  \
+             hint: remove one of them"
+        );
     }
 
     #[test]

@@ -9,15 +9,21 @@ use crate::{
 };
 
 impl Experiment {
+    /// Whether a target may use answers of earlier runs again.
+    pub fn reuses(&self, target: TargetPos) -> bool {
+        let target = &self.targets[target.index()];
+        target.settings.reuse && target.kind.is_seen_whole()
+    }
+
     /// The hash of a trial's request, where its target's answers may be used again: BLAKE3 over the
     /// provider's kind and address, the model, the prompt, every parameter and the repeat. `None`
     /// where the target does not reuse answers, only plays recorded ones, or is an application.
     pub fn request_hash(&self, target: TargetPos, question: &Question) -> Option<RequestHash> {
-        let target = &self.targets[target.index()];
-        let provider = &self.settings.providers[target.provider];
-        if !target.settings.reuse || !provider.kind.is_seen_whole() {
+        if !self.reuses(target) {
             return None;
         }
+        let target = &self.targets[target.index()];
+        let provider = &self.settings.providers[target.provider];
         let mut whole = json!({
             "version": 1,
             "kind": provider.kind,

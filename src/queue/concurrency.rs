@@ -189,11 +189,14 @@ impl Concurrency {
         true
     }
 
-    /// Puts another ceiling over the limit. A lower one holds at once; to a higher one it climbs.
+    /// Puts another ceiling over the limit. A lower one holds at once; to a higher one it climbs, from where
+    /// it would have begun under that.
     pub(super) fn set_max(&mut self, now: Instant, max: u32) {
         self.max = max.max(1);
-        if self.limit > self.max {
-            self.set(now, self.max, ConcurrencyChange::Set);
+        let begins = if self.is_calm { SLOW_START } else { 1 };
+        let limit = self.limit.max(begins).min(self.max);
+        if limit != self.limit {
+            self.set(now, limit, ConcurrencyChange::Set);
         }
     }
 

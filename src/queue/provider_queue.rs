@@ -2,12 +2,12 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, atomic::AtomicU32},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
 use tokio::{
-    sync::mpsc::UnboundedSender,
+    sync::{mpsc::UnboundedSender, watch},
     time::{Instant, sleep, timeout},
 };
 
@@ -56,7 +56,7 @@ pub struct ProviderQueue {
     breaker: Mutex<Breaker>,
     events: UnboundedSender<RunEvent>,
     /// The ceiling over what is on the wire, as it stands now.
-    pub(super) max_in_flight: AtomicU32,
+    pub(super) max_in_flight: watch::Sender<u32>,
     /// Its place among the processes that share the account.
     pub(super) membership: OnceLock<Arc<Membership>>,
 }
@@ -96,7 +96,7 @@ impl ProviderQueue {
             line: Line::new(&settings, seed),
             halts: Halts::default(),
             breaker: Mutex::new(Breaker::new(&settings)),
-            max_in_flight: AtomicU32::new(settings.limits.max_in_flight),
+            max_in_flight: watch::Sender::new(settings.limits.max_in_flight),
             membership: OnceLock::new(),
             settings,
             events,

@@ -52,7 +52,7 @@ impl QueueSettings {
     pub fn faults(&self) -> Vec<String> {
         let mut faults = self.limits.faults();
         faults.extend(self.retry.faults());
-        faults.extend(positive("attempt_timeout_s", self.attempt_timeout_s));
+        faults.extend(positive("timeouts.attempt_s", self.attempt_timeout_s));
         faults.extend(self.trial_timeout_s.and_then(|limit| positive("timeouts.trial_s", limit)));
         faults.extend(not_negative("max_wait_s", self.max_wait_s));
         faults.extend(not_negative("breaker_after_s", self.breaker_after_s));
@@ -268,7 +268,7 @@ mod tests {
                 "`limits.max_in_flight` is 0: nothing could ever be sent",
                 "`limits.burst_s` is NaN: it must be greater than 0 and at most a year",
                 "`retry.max_delay_ms` is 5, less than `retry.base_delay_ms` (10)",
-                "`attempt_timeout_s` is -1: it must be greater than 0 and at most a year",
+                "`timeouts.attempt_s` is -1: it must be greater than 0 and at most a year",
                 "`max_wait_s` is inf: it must be at least 0 and at most a year",
             ]
         );

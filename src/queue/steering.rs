@@ -4,10 +4,11 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    sync::{Arc, Weak, atomic::Ordering},
+    sync::{Arc, Weak},
 };
 
 use tokio::{
+    sync::watch,
     task::spawn_blocking,
     time::{MissedTickBehavior, interval},
 };
@@ -29,7 +30,7 @@ impl ProviderQueue {
     /// Keeps to other ceilings from now on. What the server's headers tell still lowers them.
     pub fn set_limits(&self, limits: &LiveLimits) {
         if let Some(max) = limits.max_in_flight {
-            self.max_in_flight.store(max.max(1), Ordering::Relaxed);
+            self.max_in_flight.send_replace(max.max(1));
         }
         self.line.set_limits(limits);
     }
@@ -58,7 +59,12 @@ impl ProviderQueue {
 
     /// The most requests on the wire at once, as the user last set it.
     pub fn max_in_flight(&self) -> u32 {
-        self.max_in_flight.load(Ordering::Relaxed)
+        *self.max_in_flight.borrow()
+    }
+
+    /// Tells whenever that is set anew.
+    pub fn watch_max_in_flight(&self) -> watch::Receiver<u32> {
+        self.max_in_flight.subscribe()
     }
 
     /// How the queue ran so far.

@@ -32,7 +32,10 @@ pub fn checked_text(checked: &Checked) -> String {
 }
 
 fn price_text(target: &CheckedTarget) -> String {
-    let Some(price) = &target.price else { return "no price: the cost will be unknown".to_owned() };
+    let Some(price) = &target.price else {
+        let begins = target.price_begins.map(|day| format!(" before {day}")).unwrap_or_default();
+        return format!("no price{begins}: the cost will be unknown");
+    };
     let million = |cost: Cost| cost.times(1_000_000).map(dollars).unwrap_or_default();
     format!(
         "{} in, {} out per million tokens ({}, {})",

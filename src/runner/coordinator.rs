@@ -4,16 +4,12 @@
 //! waits for the store's word that the answer is committed, so that no broken grader can lose it.
 //! Where trials come from is a [`Source`]'s, where calls go a [`Lane`]'s.
 
-use std::{
-    collections::HashMap,
-    future::poll_fn,
-    task::{Context, Poll},
-};
+use std::{collections::HashMap, future::poll_fn};
 
 use tokio::sync::{mpsc, watch};
 
 use super::{
-    account::{Account, Begins, Made, Next, asker, trial_key},
+    account::{Account, Begins, Made, Next, trial_key},
     early_stop::EarlyStop,
     error::RunError,
     grading::{Graded, GradingPool, Ungraded},
@@ -33,6 +29,7 @@ use crate::{
 
 mod landing;
 mod stopping;
+mod waiting;
 #[cfg(test)]
 mod tests;
 
@@ -79,6 +76,8 @@ enum Event {
     Committed(Vec<TrialKey>),
     Graded(Vec<Graded>),
     Stored(Vec<StoredAnswer>),
+    /// A lane may have room without any of its calls being back.
+    Room,
     /// Nothing is under way, and nothing can start.
     Done,
 }
@@ -110,6 +109,7 @@ impl<'a> Coordinator<'a> {
                 Event::Committed(keys) => self.on_committed(keys),
                 Event::Graded(graded) => self.on_graded(graded).await?,
                 Event::Stored(answers) => self.on_stored(answers),
+                Event::Room => {}
                 Event::Done => return Ok(()),
             }
         }
@@ -118,58 +118,6 @@ impl<'a> Coordinator<'a> {
     /// Ends what is still under way, and says what the session came to.
     pub(super) fn finish(self) -> RunSummary {
         self.work.progress.summary(&self.work.plan)
-    }
-
-    /// What happened: calls that are back first, new work last.
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
-        let mut is_idle = true;
-        let mut landed = vec![];
-        for lane in &mut self.work.lanes {
-            loop {
-                match lane.poll_landed(context) {
-                    Poll::Ready(Some(back)) => landed.push(back),
-                    Poll::Ready(None) => break,
-                    Poll::Pending => {
-                        is_idle = false;
-                        break;
-                    }
-                }
-            }
-        }
-        if !landed.is_empty() {
-            return Poll::Ready(Event::Landed(landed));
-        }
-        if let Poll::Ready(Some((at, prefix))) = self.begun.poll_recv(context) {
-            return Poll::Ready(Event::Begun(at, prefix));
-        }
-        if !self.uncommitted.is_empty() {
-            match self.work.committed.poll_recv(context) {
-                Poll::Ready(Some(keys)) => return Poll::Ready(Event::Committed(keys)),
-                // The writer is gone: nothing more will be.
-                Poll::Ready(None) => {}
-                Poll::Pending => is_idle = false,
-            }
-        }
-        match self.pool.poll_graded(context) {
-            Poll::Ready(Some(graded)) => return Poll::Ready(Event::Graded(graded)),
-            Poll::Ready(None) => {}
-            Poll::Pending => is_idle = false,
-        }
-        self.poll_stored(context, is_idle)
-    }
-
-    /// Stored answers, as long as more may be graded.
-    fn poll_stored(&mut self, context: &mut Context<'_>, mut is_idle: bool) -> Poll<Event> {
-        if !self.work.progress.is_closed() && !self.pool.is_full() {
-            for source in &mut self.work.sources {
-                match source.poll_stored(context) {
-                    Poll::Ready(answers) if answers.is_empty() => {}
-                    Poll::Ready(answers) => return Poll::Ready(Event::Stored(answers)),
-                    Poll::Pending => is_idle = false,
-                }
-            }
-        }
-        if is_idle { Poll::Ready(Event::Done) } else { Poll::Pending }
     }
 
     /// Starts what the lanes have room for.
@@ -190,42 +138,43 @@ impl<'a> Coordinator<'a> {
 
     /// Sends the account's next trial on its way; whether there was one that could go.
     fn start_next(&mut self, at: usize) -> bool {
-        let Work { run, experiment, accounts, sources, plan, .. } = &mut self.work;
-        let account = &mut accounts[at];
-        if let Some(reason) = account.queue.stopped() {
-            self.note_stop(reason);
+        let looks_up = self.work.lanes.len() > self.work.accounts.len();
+        if !looks_up && !self.may_ask_any(at) {
             return false;
         }
-        let Some(next) = account.next(&mut sources[at], plan) else { return false };
-        let target = next.target();
-        if account.queue.asker_stopped(asker(target)).is_some() {
-            account.warm_up.forget_target(target);
-            self.note_halt(at, target);
+        let Work { run, experiment, accounts, sources, plan, .. } = &mut self.work;
+        let Some(next) = accounts[at].next(&mut sources[at], plan) else { return false };
+        let (run, experiment, target) = (*run, *experiment, next.target());
+        if let Next::New(planned) = next
+            && looks_up
+            && experiment.reuses(target)
+        {
+            let made = accounts[at].make(experiment, run, planned);
+            self.look_up(at, made);
+            return true;
+        }
+        if !self.may_ask(at, target) {
+            self.work.accounts[at].warm_up.forget_target(target);
             return true;
         }
         let made = match next {
             Next::Made(made) => made,
-            Next::Known(planned) => account.make(experiment, *run, planned),
-            Next::New(planned) => {
-                let made = account.make(experiment, *run, planned);
-                if made.call.hash.is_some() && self.work.lanes.len() > self.work.accounts.len() {
-                    self.look_up(at, made);
-                    return true;
-                }
-                made
+            Next::Known(planned) | Next::New(planned) => {
+                self.work.accounts[at].make(experiment, run, planned)
             }
         };
         self.start(at, made)
     }
 
-    /// Looks for an earlier answer, which costs nothing.
+    /// Looks for an earlier answer, which costs nothing: also where nothing more may be asked.
     fn look_up(&mut self, at: usize, made: Made) {
         let call = self.work.accounts[at].look_up(made);
         let flight = Flight { call, reservation: None, begun: Begun::NOBODY };
         self.work.lanes.last_mut().expect("there is a lane of earlier answers").start(flight);
     }
 
-    /// Hands a call to its lane, unless it is held for its prefix; `false` where the budget has no room.
+    /// Hands a call to its lane, unless it is held for its prefix; `false` where the budget has no room
+    /// before others are back.
     fn start(&mut self, at: usize, made: Made) -> bool {
         let account = &mut self.work.accounts[at];
         let Some(begun) = account.enter(at, &made, &self.begins) else { return true };
@@ -237,12 +186,12 @@ impl<'a> Coordinator<'a> {
             }
             Err(Refusal::Never { spent, limit }) => {
                 self.note_stop(StopReason::Budget { spent, limit });
-                return false;
+                return true;
             }
             Err(Refusal::Unbounded) => {
                 let target = &self.work.experiment.targets[trial_key(&made.call).target.index()];
                 self.note_stop(StopReason::Unbounded { target: target.name.clone() });
-                return false;
+                return true;
             }
         };
         let (provider, call) = (account.name.clone(), account.take_off(made));

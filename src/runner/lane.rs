@@ -1,7 +1,7 @@
 //! Where calls go.
 //!
 //! A [`Lane`] takes a call, and gives it back with what became of it: a queue that asks a provider, a
-//! thread that looks for earlier answers. The coordinator knows lanes by these four methods alone.
+//! thread that looks for earlier answers. The coordinator knows lanes by these methods alone.
 
 use std::{
     sync::Arc,
@@ -48,10 +48,15 @@ pub(super) enum Landing {
     NotFound,
 }
 
-/// Where calls go. Four plain methods, so that lanes of all kinds stand in one list.
+/// Where calls go. A few plain methods, so that lanes of all kinds stand in one list.
 pub(super) trait Lane: Send {
     /// How many more calls it takes now, where so many of its calls ended and are not yet committed.
     fn room(&self, uncommitted: usize) -> usize;
+
+    /// Ready once there may be more room than [`room`](Self::room) said, though nothing has landed.
+    fn poll_room(&mut self, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
 
     /// Takes a call. It comes back by [`poll_landed`](Self::poll_landed), whatever becomes of it.
     fn start(&mut self, flight: Flight);

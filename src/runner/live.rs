@@ -2,12 +2,14 @@
 
 use std::{
     collections::HashMap,
+    mem,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll},
     time::Duration,
 };
 
+use futures_util::stream::{self, BoxStream, StreamExt};
 use tokio::{
     task::{Id, JoinError, JoinSet},
     time::{Sleep, sleep},
@@ -34,20 +36,59 @@ const MOST_READY: usize = 16;
 pub(super) struct Live {
     queue: Arc<ProviderQueue>,
     tasks: JoinSet<Landed>,
-    /// What each task carries, and since when: one that is aborted tells nothing itself.
-    carried: HashMap<Id, (Arc<Call>, UnixMillis)>,
+    /// What each task carries: one that is aborted tells nothing itself.
+    carried: HashMap<Id, Carried>,
     /// When tasks that do not listen are aborted.
     patience: Option<Pin<Box<Sleep>>>,
+    /// Tells that the user has set another ceiling.
+    steered: BoxStream<'static, ()>,
+}
+
+/// What is known of a call whose task tells nothing any more.
+struct Carried {
+    call: Arc<Call>,
+    behind: Behind,
+}
+
+/// The attempts that a call under way has behind it, and since when it has no more.
+#[derive(Clone)]
+struct Behind(Arc<Mutex<(UnixMillis, Vec<Attempt>)>>);
+
+impl Behind {
+    fn none() -> Self {
+        Self(Arc::new(Mutex::new((UnixMillis::now(), vec![]))))
+    }
+
+    fn push(&self, attempt: Attempt) {
+        let (since, attempts) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *since = UnixMillis::now();
+        attempts.push(attempt);
+    }
+
+    fn take(&self) -> (UnixMillis, Vec<Attempt>) {
+        let (since, attempts) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        (*since, mem::take(attempts))
+    }
 }
 
 impl Live {
     pub(super) fn new(queue: Arc<ProviderQueue>) -> Self {
-        Self { queue, tasks: JoinSet::new(), carried: HashMap::new(), patience: None }
+        let steered = stream::unfold(queue.watch_max_in_flight(), async |mut ceiling| {
+            ceiling.changed().await.ok()?;
+            Some(((), ceiling))
+        });
+        let steered = steered.boxed();
+        Self { queue, tasks: JoinSet::new(), carried: HashMap::new(), patience: None, steered }
     }
 
-    fn carry(&mut self, call: Arc<Call>, landing: impl Future<Output = Landed> + Send + 'static) {
+    fn carry(
+        &mut self,
+        call: Arc<Call>,
+        behind: Behind,
+        landing: impl Future<Output = Landed> + Send + 'static,
+    ) {
         let task = self.tasks.spawn(landing);
-        self.carried.insert(task.id(), (call, UnixMillis::now()));
+        self.carried.insert(task.id(), Carried { call, behind });
     }
 
     /// What a task came to. One that was aborted was on its way; one that panicked is a fault of ours.
@@ -59,9 +100,10 @@ impl Live {
             }
             Err(error) => {
                 let carried = self.carried.remove(&error.id()).filter(|_| error.is_cancelled());
-                let (call, since) = carried.ok_or_else(|| RunError::Task(error.to_string()))?;
-                let landing =
-                    Landing::Settled(Settlement::Ended(Box::new(record::aborted(call.first_attempt, since))));
+                let Carried { call, behind } = carried.ok_or_else(|| RunError::Task(error.to_string()))?;
+                let (since, attempts) = behind.take();
+                let aborted = record::aborted(call.first_attempt, attempts, since);
+                let landing = Landing::Settled(Settlement::Ended(Box::new(aborted)));
                 Ok(Landed { call, reservation: None, landing })
             }
         }
@@ -79,11 +121,16 @@ impl Lane for Live {
         ready.saturating_sub(flying).min((2 * wire.max(1)).saturating_sub(sent))
     }
 
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.steered.poll_next_unpin(context).map(drop)
+    }
+
     fn start(&mut self, flight: Flight) {
         let Flight { call, reservation, begun } = flight;
-        let (queue, carried) = (Arc::clone(&self.queue), Arc::clone(&call));
-        self.carry(carried, async move {
+        let (queue, carried, behind) = (Arc::clone(&self.queue), Arc::clone(&call), Behind::none());
+        self.carry(carried, behind.clone(), async move {
             let may_repeat = |attempt: &Attempt| {
+                behind.push(attempt.clone());
                 reservation.as_ref().is_none_or(|reservation| reservation.allows_repeat(attempt))
             };
             let hooks = Hooks { may_repeat: &may_repeat, begun: &begun };
@@ -125,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{AttemptEnd, Begun, FailureKind, Outcome, Reply, Settled},
+        domain::{AttemptEnd, Begun, ErrorClass, Failure, FailureKind, Outcome, Reply, Settled},
         runner::fixtures::{call, landed, queue},
     };
 
@@ -223,7 +270,7 @@ mod tests {
     async fn what_does_not_listen_is_aborted_after_two_seconds_and_leaves_an_attempt() {
         let mut lane = lane(60);
         let deaf = call(1);
-        lane.carry(Arc::clone(&deaf), pending());
+        lane.carry(Arc::clone(&deaf), Behind::none(), pending());
         let began = Instant::now();
         lane.stop(Shutdown::Now);
         lane.stop(Shutdown::Now);
@@ -234,5 +281,26 @@ mod tests {
         let AttemptEnd::Failed(failure) = attempt.end else { panic!("it failed") };
         assert_eq!((attempt.number, attempt.cost, failure.may_be_billed), (1, None, true));
         assert!(landed(&mut lane).await.is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_aborted_keeps_the_attempts_that_it_had_behind_it() {
+        let failure = Failure::new(ErrorClass::Retry, FailureKind::Server, "no");
+        let mut lane = Live::new(queue(4, move |_| (Duration::from_secs(1), Err(failure.clone().into()))));
+        start(&mut lane, 1);
+        // It fails again and again; then its task is gone in the midst of a wait.
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        lane.tasks.abort_all();
+        let settled = ended(landed(&mut lane).await.unwrap().unwrap());
+        assert_eq!(settled.outcome, Outcome::Cancelled);
+        let told = settled.attempts.iter().map(|attempt| match &attempt.end {
+            AttemptEnd::Failed(failure) => (attempt.number, failure.kind),
+            AttemptEnd::Answered => panic!("nothing was answered"),
+        });
+        let mut told: Vec<_> = told.collect();
+        let last = told.pop().unwrap();
+        assert!(told.len() > 2, "{told:?}");
+        assert_eq!(told, (1..last.0).map(|number| (number, FailureKind::Server)).collect::<Vec<_>>());
+        assert_eq!(last.1, FailureKind::Cancelled);
     }
 }

@@ -60,15 +60,14 @@ impl Progress {
 
     /// Whether nothing new is to start in the whole run.
     pub(super) fn is_closed(&self) -> bool {
-        self.stops.iter().any(|stop| {
-            matches!(
-                stop,
-                StopReason::Interrupted
-                    | StopReason::Budget { .. }
-                    | StopReason::Unbounded { .. }
-                    | StopReason::Decided { .. }
-            )
-        })
+        self.stops.iter().any(|stop| matches!(stop, StopReason::Interrupted | StopReason::Decided { .. }))
+    }
+
+    /// Whether nothing is to start any more that may be billed.
+    pub(super) fn is_spent(&self) -> bool {
+        let is_meant =
+            |stop: &StopReason| matches!(stop, StopReason::Budget { .. } | StopReason::Unbounded { .. });
+        self.stops.iter().any(is_meant)
     }
 
     /// Whether every comparison is decided.
@@ -165,10 +164,10 @@ mod tests {
         assert!(progress.note_stop(&refused()));
         let failure = Failure::new(ErrorClass::StopTarget, FailureKind::UnknownModel, "other words");
         assert!(!progress.note_stop(&StopReason::TargetRefused { target: "a".into(), failure }));
-        assert!(!progress.is_closed(), "its neighbours go on");
+        assert!(!progress.is_spent(), "its neighbours go on");
         assert!(progress.note_stop(&budget()));
         assert!(!progress.note_stop(&budget()));
-        assert!(progress.is_closed());
+        assert!(progress.is_spent() && !progress.is_closed(), "what costs nothing goes on");
     }
 
     #[test]

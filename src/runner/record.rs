@@ -72,13 +72,17 @@ pub(super) fn reused(key: TrialKey, first_attempt: u32, reused: &Reusable) -> Tr
     }
 }
 
-/// What became of a call whose task was aborted since it did not listen when all was to stop.
-pub(super) fn aborted(first_attempt: u32, started_at: UnixMillis) -> Settled {
+/// What became of a call whose task was aborted since it did not listen when all was to stop. After the
+/// `attempts` that it had behind it, one more may have been on its way `since` then.
+pub(super) fn aborted(first_attempt: u32, mut attempts: Vec<Attempt>, since: UnixMillis) -> Settled {
+    let number = attempts.last().map_or(first_attempt, |attempt| attempt.number + 1);
+    attempts.push(Attempt { number, ..given_up(since) });
+    let started_at = attempts[0].started_at;
     Settled {
         outcome: Outcome::Cancelled,
         failure: None,
         reply: None,
-        attempts: vec![Attempt { number: first_attempt, ..given_up(started_at) }],
+        attempts,
         latency_ms: None,
         first_token_ms: None,
         queue_wait_ms: 0.0,
@@ -161,7 +165,7 @@ mod tests {
         let mut attempts = [given_up];
         Prices::default().put_on(&mut attempts);
         assert_eq!(attempts[0].cost, None);
-        let (record, attempts) = priced(key(), 3, aborted(3, UnixMillis(5)), &Prices::default());
+        let (record, attempts) = priced(key(), 3, aborted(3, vec![], UnixMillis(5)), &Prices::default());
         assert_eq!((record.outcome, record.cost, record.attempts), (Outcome::Cancelled, None, 3));
         assert_eq!((attempts.len(), attempts[0].number), (1, 3));
     }
@@ -176,7 +180,7 @@ mod tests {
             metered: Metered::from(usage),
             cost: Some(Cost::from_picodollars(7)),
             latency_ms: Some(12.5),
-            ..priced(key(), 1, aborted(1, UnixMillis(5)), &Prices::default()).0
+            ..priced(key(), 1, aborted(1, vec![], UnixMillis(5)), &Prices::default()).0
         };
         let reusable = Reusable { trial: StoredTrial { record: earlier, verdict: None, answer_kept: true } };
         let record = reused(key(), 4, &reusable);

@@ -35,7 +35,10 @@ impl Store {
                 .query_row(&query, params![run, provider.as_str()], |row| control(&mut Columns::of(row)))
                 .optional()
                 .map_err(&failed)?;
-            let control = change(known.unwrap_or_default());
+            let mut control = change(known.unwrap_or_default());
+            // What SQLite cannot count to is no limit: what is told is what is stored.
+            let counted = |limit: u64| limit.min(i64::MAX.unsigned_abs());
+            control.limits.per_minute = control.limits.per_minute.map(|limit| limit.map(counted));
             let LiveLimits { max_in_flight, per_minute } = control.limits;
             let stored = |limit: Option<u64>| limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
             let PerDimension { requests, input, output } = per_minute.map(stored);

@@ -121,8 +121,8 @@ pub(super) fn failed(key: TrialKey, class: ErrorClass) -> TrialRecord {
     }
 }
 
-pub(super) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Write {
-    let attempt = Attempt {
+pub(super) fn attempt(number: u32, end: AttemptEnd) -> Attempt {
+    Attempt {
         number,
         started_at: UnixMillis(1_000),
         duration_ms: 412.5,
@@ -135,8 +135,11 @@ pub(super) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Writ
         price: None,
         tariff: Tariff::Standard,
         stderr: None,
-    };
-    Write::Attempt { key, attempt: Box::new(attempt) }
+    }
+}
+
+pub(super) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Write {
+    Write::Attempt { key, attempt: Box::new(attempt(number, end)) }
 }
 
 pub(super) fn score(verdict: Verdict) -> Score {
@@ -158,5 +161,5 @@ pub(super) fn graded(key: TrialKey, verdict: Verdict) -> Write {
 }
 
 pub(super) fn trial(record: TrialRecord) -> Write {
-    Write::Trial(Box::new(record))
+    Write::Trial(Box::new(record), vec![])
 }

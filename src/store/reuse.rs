@@ -1,12 +1,13 @@
 //! Answers of earlier runs that a later run may use again.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Row, params};
 
 use super::{
     columns::Columns,
     error::{StoreError, failed_to},
     open::Store,
     read::trials::{self, StoredTrial},
+    write::packed::hash_of,
 };
 use crate::domain::{Cost, RunRow, TargetPos, TrialKey};
 
@@ -66,7 +67,8 @@ impl Store {
     /// When the store cannot be read.
     pub fn find_answer(&self, run: RunRow, hash: &RequestHash) -> Result<Option<Reusable>, StoreError> {
         let query = format!(
-            "SELECT {} FROM trial t LEFT JOIN answer a ON a.id = t.answer
+            "SELECT {}, t.answer IS NULL AS is_empty, a.id IS NOT NULL AS is_there, a.hash AS text_hash
+             FROM trial t LEFT JOIN answer a ON a.id = t.answer
              WHERE t.request_hash = ? AND t.run < ? AND t.source = 'live'
                 AND t.outcome IN ('answered', 'truncated', 'refused')
              ORDER BY t.run DESC, t.finished_at DESC LIMIT 1",
@@ -74,11 +76,8 @@ impl Store {
         );
         self.connection
             .prepare_cached(&query)
-            .and_then(|mut statement| {
-                statement.query_map(params![hash, run], trials::stored_trial)?.next().transpose()
-            })
-            // An answer of which only a hash was kept cannot be given again.
-            .map(|found| found.filter(|trial| trial.answer_kept).map(|trial| Reusable { trial }))
+            .and_then(|mut statement| statement.query_map(params![hash, run], intact)?.next().transpose())
+            .map(|found| found.flatten().map(|trial| Reusable { trial }))
             .map_err(failed_to("look for an earlier answer"))
     }
 
@@ -105,6 +104,18 @@ impl Store {
             })
             .map_err(failed_to("read which answers were used again"))
     }
+}
+
+/// A stored trial whose answer can be given again; `None`: only a hash of it was kept, its text is gone, or
+/// it is not the text that was stored.
+fn intact(row: &Row<'_>) -> rusqlite::Result<Option<StoredTrial>> {
+    let trial = trials::stored_trial(row)?;
+    let hash: Option<[u8; 16]> = row.get("text_hash")?;
+    let is_whole = match (row.get("is_empty")?, row.get("is_there")?) {
+        (true, _) => true,
+        (false, is_there) => is_there && hash.is_none_or(|hash| hash == hash_of(&trial.record.answer)),
+    };
+    Ok((is_whole && trial.answer_kept).then_some(trial))
 }
 
 #[cfg(test)]
@@ -142,6 +153,38 @@ mod tests {
         note(&store.connection, copy.key, hash, Some(&found)).unwrap();
         let totals = store.reused(runs[1], TargetPos(0)).unwrap();
         assert_eq!((totals.trials, totals.original_cost), (1, first.cost.unwrap()));
+        assert_eq!(totals.original_unknown, 0);
         assert_eq!(store.find_answer(runs[2], &hash).unwrap().unwrap().trial.record.key.run, runs[0]);
+
+        // The same of an answer that nobody could price.
+        let unpriced =
+            Reusable { trial: StoredTrial { record: TrialRecord { cost: None, ..first }, ..found.trial } };
+        note(&store.connection, copy.key, hash, Some(&unpriced)).unwrap();
+        let totals = store.reused(runs[1], TargetPos(0)).unwrap();
+        assert_eq!((totals.trials, totals.original_cost, totals.original_unknown), (1, Cost::ZERO, 1));
+    }
+
+    #[test]
+    fn an_answer_that_is_gone_or_changed_is_asked_again() {
+        let long = "a long answer ".repeat(200);
+        for text in ["yes", "", long.as_str()] {
+            let mut store = Store::in_memory().unwrap();
+            let runs: Vec<RunRow> = (0..2).map(|_| create(&mut store, &[case("a")], 1).unwrap().id).collect();
+            let record = answered(key(runs[0], 0, 0, 1), text);
+            Inserts::prepare(&store.connection).unwrap().trial(&record).unwrap();
+            note(&store.connection, record.key, [7; 32], None).unwrap();
+            let finds = |damage: &str| {
+                store.connection.execute_batch(&format!("SAVEPOINT damage; {damage};")).unwrap();
+                let found = store.find_answer(runs[1], &[7; 32]).unwrap().is_some();
+                store.connection.execute_batch("ROLLBACK TO damage; RELEASE damage").unwrap();
+                found
+            };
+            store.connection.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+            assert!(finds(""), "{text}");
+            assert_eq!(finds("DELETE FROM answer"), text.is_empty(), "{text}");
+            assert!(!finds("UPDATE trial SET answer = 9999"), "{text}");
+            let other = "UPDATE answer SET text = 'no', zstd = NULL";
+            assert_eq!(finds(other), text.is_empty(), "{text}");
+        }
     }
 }

@@ -36,6 +36,21 @@ fn an_interrupted_run_is_resumed() {
     assert_eq!(stub.count(), 14, "other than what was missing was asked");
 }
 
+/// Version 0.1 kept no attempt of what was stopped on its way; four of these trials were.
+#[test]
+fn what_an_older_version_stopped_on_its_way_counts_for_ever() {
+    let stub = script::fair();
+    let project = shop::with("interrupted");
+    shop::redirect(&project, shop::NOWHERE, &stub.url());
+    let stopped =
+        || project.sql::<i64>("SELECT count(*) FROM attempt WHERE kind = 'cancelled' AND may_be_billed");
+    project.caseload(&["show", "latest"]).exits(0);
+    assert_eq!(stopped(), 4);
+    project.caseload(&["resume", "latest", "-q"]).exits(1);
+    assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE outcome = 'cancelled'"), 0);
+    assert_eq!(stopped(), 4);
+}
+
 #[test]
 fn a_killed_run_is_resumed() {
     let stub = script::fair();

@@ -59,6 +59,8 @@ pub struct Plan {
     pub settings: Settings,
     /// The price of each target, in their order.
     pub prices: Vec<Vec<Price>>,
+    /// From when on each has one, where it has none today.
+    pub price_begins: Vec<Option<Date>>,
     /// Where the run is stored.
     pub store: PathBuf,
 }
@@ -129,11 +131,18 @@ impl Reading<'_> {
         };
         let prices: Vec<Vec<Price>> =
             settings.targets.iter().map(|target| table.since(&target.model, today)).collect();
+        let price_begins: Vec<Option<Date>> =
+            settings.targets.iter().map(|target| table.begins(&target.model, today)).collect();
         if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
             self.fault("stop.margin", message);
         }
         let store = self.store(written.store);
-        self.faults.none_or(Plan { settings, prices, store })
+        self.faults.none_or(Plan { settings, prices, price_begins, store })
+    }
+
+    /// What goes out as JSON holds nothing that JSON has no word for.
+    pub(super) fn check_sendable(&mut self, path: &str) {
+        self.faults.0.extend(self.document.beyond_json(path));
     }
 
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {

@@ -125,6 +125,7 @@ impl Reading<'_> {
         for message in check_parameters(&parameters) {
             self.fault(place, message);
         }
+        self.check_sendable(&format!("{place}.extra"));
         parameters
     }
 

@@ -28,6 +28,8 @@ pub struct MessageStream {
     stop_reason: Option<Value>,
     /// The newest word on each count: later events tell totals, not additions.
     usage: Map<String, Value>,
+    /// Whether its last word came: the first says what was read, and of what was written next to nothing.
+    usage_is_final: bool,
     request_id: Option<String>,
     end: Option<End>,
 }
@@ -69,6 +71,8 @@ impl Assembler for MessageStream {
                     self.stop_reason = Some(reason.clone());
                 }
                 self.count(data.get("usage"));
+                self.usage_is_final |=
+                    data.pointer("/usage/output_tokens").is_some_and(|count| !count.is_null());
                 Step::Begun
             }
             "message_stop" => {
@@ -132,7 +136,8 @@ impl MessageStream {
             "stop_reason": self.stop_reason,
             "usage": self.usage,
         }))?;
-        Ok(Reply { first_token_ms: streamed.first_token_ms, ..reply })
+        let metered = if self.usage_is_final { reply.metered } else { self.metered_so_far() };
+        Ok(Reply { metered, first_token_ms: streamed.first_token_ms, ..reply })
     }
 
     fn rejected(&self, failure: Failure) -> Rejection {
@@ -343,6 +348,22 @@ mod tests {
             (nothing.metered, nothing.failure.message.as_str()),
             (Metered::default(), "the stream ended early")
         );
+    }
+
+    #[test]
+    fn an_answer_whose_last_usage_never_came_has_an_incomplete_one() {
+        let begun = || vec![start(json!({"input_tokens": 25, "output_tokens": 1})), text("Yes")];
+        let bare = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
+        for last in [
+            vec![stop()],
+            vec![bare, stop()],
+            vec![delta("end_turn", json!({"output_tokens": null})), stop()],
+        ] {
+            let reply = read(&[begun(), last].concat()).unwrap();
+            assert_eq!((reply.outcome, reply.text.as_str()), (Outcome::Answered, "Yes"));
+            assert_eq!(reply.metered.flag, Some(UsageFlag::Incomplete));
+            assert_eq!(reply.metered.usage.unwrap().input_uncached, 25);
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One process a trial.
 
-use std::{process::ExitStatus, time::Duration};
+use std::{pin::pin, process::ExitStatus, time::Duration};
 
 use tokio::{io::AsyncWriteExt, process::Child, time::timeout};
 
@@ -16,8 +16,8 @@ use crate::{
     providers::Rejection,
 };
 
-/// A standard error may be held open by a process that left the group: nobody waits for it.
-const STDERR_WAIT: Duration = Duration::from_millis(500);
+/// What a program writes may be held open by a process that left the group: nobody waits for that one.
+const SETTLE_WAIT: Duration = Duration::from_millis(500);
 
 /// Starts the program with `question` on its standard input and reads its answer.
 pub(super) async fn ask(launch: &Launch, question: &[u8]) -> Result<Reply, Rejection> {
@@ -32,13 +32,13 @@ pub(super) async fn ask(launch: &Launch, question: &[u8]) -> Result<Reply, Rejec
         let head = format!("{}\n", question.len());
         // A supervisor that could not start the program no longer reads.
         let _ = hold.write_all(&[head.as_bytes(), question].concat()).await;
-        let stdout = child.stdout.take().expect("it is piped");
-        let output = read_all(stdout, launch.settings.max_output_bytes).await?;
-        Ok((output, child.wait().await.ok()))
+        let mut output = vec![];
+        let status = read_to_its_end(&mut child, launch.settings.max_output_bytes, &mut output).await?;
+        Ok((output, status))
     };
     let ended = timeout(limit, output).await;
     if let Ok(Ok(_)) = ended {
-        let _ = timeout(STDERR_WAIT, following).await;
+        let _ = timeout(SETTLE_WAIT, following).await;
     }
     let (text, ending) = stderr.take(launch);
     match ended {
@@ -48,6 +48,30 @@ pub(super) async fn ask(launch: &Launch, question: &[u8]) -> Result<Reply, Rejec
             answered(launch, protocol::whole_output(&output), text)
         }
         Ok(Ok((_, status))) => Err(ended_badly(launch, status, ending, text)),
+    }
+}
+
+/// Puts what the program writes into `output` until it has ended, and gives its status.
+async fn read_to_its_end(
+    child: &mut Child,
+    limit: usize,
+    output: &mut Vec<u8>,
+) -> Result<Option<ExitStatus>, TooLarge> {
+    let stdout = child.stdout.take().expect("it is piped");
+    let mut reading = pin!(read_all(stdout, limit, output));
+    tokio::select! {
+        biased;
+        read = &mut reading => {
+            read?;
+            Ok(child.wait().await.ok())
+        }
+        // All that it started and that stayed with it is gone, too: what is still to read is in the pipe.
+        status = child.wait() => {
+            if let Ok(read) = timeout(SETTLE_WAIT, reading).await {
+                read?;
+            }
+            Ok(status.ok())
+        }
     }
 }
 
@@ -108,10 +132,10 @@ pub(super) fn ended_badly(
 
 /// The status of a process that has ended or is about to.
 pub(super) async fn status_of(child: &mut Child) -> Option<ExitStatus> {
-    timeout(STDERR_WAIT, child.wait()).await.ok()?.ok()
+    timeout(SETTLE_WAIT, child.wait()).await.ok()?.ok()
 }
 
 /// Waits a moment for a standard error to end.
 pub(super) async fn settle(following: tokio::task::JoinHandle<()>) {
-    let _ = timeout(STDERR_WAIT, following).await;
+    let _ = timeout(SETTLE_WAIT, following).await;
 }

@@ -46,12 +46,20 @@ impl Tail {
 #[derive(Debug, PartialEq)]
 pub(super) struct TooLarge;
 
-/// Everything up to the end; an error once it is more than `limit` bytes.
-pub(super) async fn read_all(stdout: impl AsyncRead + Unpin, limit: usize) -> Result<Vec<u8>, TooLarge> {
-    let mut all = vec![];
+/// Puts everything up to the end into `all`; an error once it is more than `limit` bytes. Whoever stops
+/// waiting for it has what came until then.
+pub(super) async fn read_all(
+    mut stdout: impl AsyncRead + Unpin,
+    limit: usize,
+    all: &mut Vec<u8>,
+) -> Result<(), TooLarge> {
     // What a broken pipe leaves is what there is.
-    let _ = stdout.take(limit as u64 + 1).read_to_end(&mut all).await;
-    if all.len() > limit { Err(TooLarge) } else { Ok(all) }
+    while let Ok(1..) = stdout.read_buf(all).await {
+        if all.len() > limit {
+            return Err(TooLarge);
+        }
+    }
+    Ok(())
 }
 
 /// The next line without its end; `None` at the end of the output. An unfinished last line is a line.
@@ -98,8 +106,11 @@ mod tests {
         assert_eq!(lines, ["one", "", "two two", "three"]);
         let mut reader = BufReader::new(&b"12345678901\n"[..]);
         assert_eq!(next_line(&mut reader, 10).await, Err(TooLarge));
-        assert_eq!(read_all(&b"12345"[..], 4).await, Err(TooLarge));
-        assert_eq!(read_all(&b"1234"[..], 4).await.unwrap(), b"1234");
+        let mut all = vec![];
+        assert_eq!(read_all(&b"12345"[..], 4, &mut all).await, Err(TooLarge));
+        all.clear();
+        read_all(&b"1234"[..], 4, &mut all).await.unwrap();
+        assert_eq!(all, b"1234");
     }
 
     #[tokio::test]

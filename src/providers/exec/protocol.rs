@@ -66,7 +66,9 @@ pub(super) fn answer_line(bytes: &[u8]) -> Result<(String, Result<Reply, NoAnswe
     Ok((id, reply(&fields)))
 }
 
+/// What a program wrote, without the mark that some systems put before UTF-8.
 fn utf8(bytes: &[u8]) -> Result<&str, NoAnswer> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         NoAnswer::Malformed(format!("its answer is not UTF-8 (byte {at} is {:#04x})", bytes[at]))

@@ -182,7 +182,7 @@ impl Transport {
             }
             body.extend_from_slice(&chunk);
         }
-        Ok(body.into())
+        Ok(without_mark(body.into()))
     }
 
     pub(super) fn too_large(&self, status: u16) -> Failure {
@@ -240,7 +240,12 @@ pub(super) async fn read_error(mut response: Response) -> Bytes {
         body.extend_from_slice(&chunk);
     }
     body.truncate(MAX_ERROR_BODY_BYTES);
-    body.into()
+    without_mark(body.into())
+}
+
+/// A body without the mark that some servers put before UTF-8: no JSON begins with it.
+fn without_mark(body: Bytes) -> Bytes {
+    if body.starts_with(b"\xef\xbb\xbf") { body.slice(3..) } else { body }
 }
 
 /// Where the server stands. A query stays (Azure's `api-version`), whatever path is put before it.

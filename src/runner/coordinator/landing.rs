@@ -98,8 +98,7 @@ impl Coordinator<'_> {
         }
         self.uncommitted.insert(key, (at, ungraded));
         self.tell_end(at, &record);
-        self.write_attempts(key, attempts).await?;
-        self.write(Write::Trial(Box::new(record))).await
+        self.write(Write::Trial(Box::new(record), attempts)).await
     }
 
     /// A trial that was cancelled in flight stays to be done; what was sent for it may be billed.
@@ -110,8 +109,7 @@ impl Coordinator<'_> {
         attempts: Vec<Attempt>,
     ) -> Result<(), RunError> {
         self.tell_returned(at, record.key);
-        self.write_attempts(record.key, attempts).await?;
-        self.write(Write::Trial(Box::new(record))).await
+        self.write(Write::Trial(Box::new(record), attempts)).await
     }
 
     fn tell_end(&self, at: usize, record: &TrialRecord) {

@@ -33,6 +33,25 @@ impl Coordinator<'_> {
         self.note_stop(StopReason::Decided { summary });
     }
 
+    /// Whether anything more may be asked of an account.
+    pub(super) fn may_ask_any(&mut self, at: usize) -> bool {
+        let stopped = self.work.accounts[at].stopped();
+        let may = stopped.is_none() && !self.work.progress.is_spent();
+        if let Some(reason) = stopped {
+            self.note_stop(reason);
+        }
+        may
+    }
+
+    /// Whether a target may be asked.
+    pub(super) fn may_ask(&mut self, at: usize, target: TargetPos) -> bool {
+        let is_refused = self.work.accounts[at].queue.asker_stopped(asker(target)).is_some();
+        if is_refused {
+            self.note_halt(at, target);
+        }
+        !is_refused && self.may_ask_any(at)
+    }
+
     /// Notes that an account's queue, or one of its targets, has stopped.
     pub(super) fn note_halt(&mut self, at: usize, target: TargetPos) {
         let queue = &self.work.accounts[at].queue;

@@ -3,6 +3,7 @@
 use std::{
     pin::Pin,
     sync::{Arc, Mutex},
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -11,8 +12,8 @@ use tokio::time::{Sleep, sleep, timeout};
 use super::*;
 use crate::{
     domain::{
-        Attempt, AttemptEnd, CasePos, Cost, ErrorClass, Failure, FailureKind, Metered, Outcome, ProviderName,
-        Repeat, Reply, RunStatus, Settled, Settlement, TargetPos, Tariff, UnixMillis, Usage,
+        Attempt, AttemptEnd, CasePos, Cost, ErrorClass, Failure, FailureKind, LiveLimits, Metered, Outcome,
+        ProviderName, Repeat, Reply, RunStatus, Settled, Settlement, TargetPos, Tariff, UnixMillis, Usage,
     },
     providers::Rejection,
     queue::ProviderQueue,
@@ -69,7 +70,7 @@ struct Told {
 impl Told {
     fn trials(&self) -> impl Iterator<Item = (TrialKey, Outcome)> {
         self.writes.iter().filter_map(|write| match write {
-            Write::Trial(record) => Some((record.key, record.outcome)),
+            Write::Trial(record, _) => Some((record.key, record.outcome)),
             _ => None,
         })
     }
@@ -297,12 +298,18 @@ async fn write_all(
         let mut keys = vec![];
         let mut told = told.lock().unwrap();
         for write in taken.drain(..) {
-            if let Write::Trial(record) = &write {
+            if let Write::Trial(record, attempts) = &write {
                 let is_asked = record.source == crate::domain::AnswerSource::Live;
                 if is_asked && record.outcome != Outcome::Cancelled {
-                    told.open[usize::from(record.key.target == TargetPos(2))] -= 1;
+                    let open = &mut told.open[usize::from(record.key.target == TargetPos(2))];
+                    // A lane that is not scripted has not counted it.
+                    *open = open.saturating_sub(1);
                 }
                 keys.push(record.key);
+                let of =
+                    |attempt: &Attempt| Write::Attempt { key: record.key, attempt: attempt.clone().into() };
+                let attempts: Vec<Write> = attempts.iter().map(of).collect();
+                told.writes.extend(attempts);
             }
             told.writes.push(write);
         }
@@ -389,6 +396,50 @@ async fn what_the_budget_cannot_admit_stays_to_be_done() {
     // Each costs half of its worst case: the ninth could pass the limit.
     assert_eq!((spent, summary.ended, summary.pending), (cost("0.0009"), 9, 9));
     assert_eq!(reserved, Cost::ZERO, "nothing stays reserved");
+}
+
+/// The first of them was never answered, and the budget cannot admit it.
+#[tokio::test(start_paused = true)]
+async fn earlier_answers_are_used_though_nothing_more_may_be_asked() {
+    let refused = || StopReason::Breaker { provider: "p".into(), failures: 50, failure: failure(false) };
+    for (limit, stopped) in [(Some(Cost::ZERO), None), (None, Some(refused()))] {
+        let mut looked_for = 0;
+        let script = move |at: usize, flight: &Flight| {
+            looked_for += usize::from(at == 2);
+            let fate = if looked_for == 1 { Fate::NotFound } else { Fate::Found };
+            if at == 2 { (Duration::from_secs(looked_for as u64), fate) } else { after_a_second(at, flight) }
+        };
+        let mut stage = Stage::set(plan_of(1, 6), limit, 1, script, at_once);
+        if let Some(reason) = stopped.clone() {
+            stage.coordinator.work.accounts[0].queue.stop(reason);
+        }
+        stage.work_and_write().await.unwrap();
+        let summary = stage.coordinator.finish();
+        let status = if limit.is_some() { RunStatus::Budget } else { RunStatus::Refused };
+        assert_eq!((summary.status, summary.ended, summary.pending), (status, 5, 1));
+        assert_eq!(summary.stops.len(), 1);
+    }
+}
+
+/// Answers take a minute, and one is on the wire when the user raises the ceiling.
+#[tokio::test(start_paused = true)]
+async fn a_raised_ceiling_is_used_before_anything_lands() {
+    let began = tokio::time::Instant::now();
+    let sent = Arc::new(Mutex::new(vec![]));
+    let noted = Arc::clone(&sent);
+    let slow = queue(1, move |_| {
+        noted.lock().unwrap().push(began.elapsed().as_secs());
+        (Duration::from_secs(60), Ok(Reply::answered("yes")))
+    });
+    let mut stage = Stage::set(plan_of(0, 6), None, 2, after_a_second, at_once);
+    stage.coordinator.work.lanes[0] = Box::new(Live::new(Arc::clone(&slow)));
+    stage.coordinator.work.accounts[0] = Account::new("p".into(), Arc::clone(&slow));
+    tokio::spawn(async move {
+        sleep(Duration::from_secs(10)).await;
+        slow.set_limits(&LiveLimits { max_in_flight: Some(6), ..LiveLimits::default() });
+    });
+    stage.work_and_write().await.unwrap();
+    assert_eq!(*sent.lock().unwrap(), [0, 10, 10, 10, 10, 10]);
 }
 
 #[tokio::test(start_paused = true)]

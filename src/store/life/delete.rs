@@ -21,7 +21,7 @@ impl Store {
     /// When a live process works on it, or the store cannot be written.
     pub fn delete_run(&mut self, run: RunRow) -> Result<(), StoreError> {
         // The claim keeps others from resuming it; it goes with the run.
-        self.claim_run(run)?;
+        let _claim = self.claim_run(run)?;
         self.connection
             .execute("UPDATE run SET deleted_at = ? WHERE id = ?", params![UnixMillis::now().0, run])
             .map_err(failed_to("delete the run"))?;

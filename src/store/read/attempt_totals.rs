@@ -18,20 +18,14 @@ pub struct AttemptTotals {
     pub failed: u64,
     /// Known cost of those that failed.
     pub failed_cost: Cost,
-    /// Attempts that were lost and may have been billed at an unknown cost: failed ones, and those of
-    /// trials cancelled in flight of which stores of version 0.1 kept none.
+    /// Attempts that were lost and may have been billed at an unknown cost: failed and cancelled ones.
     pub lost_unpriced: u64,
 }
 
-/// The attempts of run `?1` that may have been billed at a cost nobody told: failed ones that may be
-/// billed, answers without a price, and trials cancelled in flight of which stores of version 0.1 kept no
-/// attempt. An attempt stays, whatever becomes of its trial.
+/// The attempts of run `?1` that may have been billed at a cost nobody told: failed or cancelled ones that
+/// may be billed, and answers without a price. An attempt stays, whatever becomes of its trial.
 const UNPRICED: &str = "SELECT target, case_position, class IS NOT NULL AS is_lost FROM attempt
-    WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)
-    UNION ALL
-    SELECT target, case_position, 1 FROM trial t WHERE run = ?1 AND outcome = 'cancelled'
-    AND NOT EXISTS (SELECT 1 FROM attempt a WHERE a.run = t.run AND a.target = t.target
-        AND a.case_position = t.case_position AND a.repeat = t.repeat AND a.kind = 'cancelled')";
+    WHERE run = ?1 AND cost_picodollars IS NULL AND (class IS NULL OR may_be_billed)";
 
 impl Store {
     /// What a run has spent as far as it is known: the cost of all its attempts.

@@ -4,12 +4,14 @@
 //! exact; from another machine (or where processes cannot be looked up) its heartbeat tells.
 
 use std::{
-    fs, process,
+    fs,
+    path::PathBuf,
+    process,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, TransactionBehavior, params};
 
 use crate::domain::{RunId, RunRow, UnixMillis};
 use crate::store::{
@@ -23,12 +25,18 @@ pub(super) const HEARTBEAT: Duration = Duration::from_secs(5);
 /// A claim whose heartbeat is older than this is dead, where its process cannot be looked up.
 const STALE_MS: i64 = 30_000;
 
+/// How long a locked store is waited for by whoever gives a run back in passing.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
 /// The right of this process to work on one run. The store's writer renews it while it lives and
-/// gives it back when it ends; a process that died loses it at once.
+/// gives it back when it ends; a process that died loses it at once. Dropped before that, since something
+/// failed on the way to the writer, it is given back, too.
 #[derive(Debug)]
 pub struct RunClaim {
     run: RunRow,
     token: String,
+    /// The store in whose file it stands; `None`: in no file, or not any more.
+    file: Option<PathBuf>,
 }
 
 impl RunClaim {
@@ -53,10 +61,24 @@ impl RunClaim {
     }
 
     /// Gives the run back.
-    pub(in crate::store) fn release(&self, connection: &Connection) -> rusqlite::Result<()> {
+    pub(in crate::store) fn release(&mut self, connection: &Connection) -> rusqlite::Result<()> {
         connection
             .execute("DELETE FROM run_lock WHERE run = ? AND claim = ?", params![self.run, self.token])?;
+        self.file = None;
         Ok(())
+    }
+}
+
+impl Drop for RunClaim {
+    fn drop(&mut self) {
+        let Some(file) = self.file.take() else { return };
+        let released =
+            Connection::open_with_flags(&file, OpenFlags::SQLITE_OPEN_READ_WRITE).and_then(|connection| {
+                connection.busy_timeout(LAST_WAIT).and_then(|()| self.release(&connection))
+            });
+        if let Err(error) = released {
+            tracing::warn!(%error, file = %file.display(), "a run cannot be given back before this process ends");
+        }
     }
 }
 
@@ -88,8 +110,7 @@ impl Store {
     ///
     /// # Errors
     /// When the store cannot be written.
-    #[expect(clippy::needless_pass_by_value, reason = "a claim that was given back is none any more")]
-    pub fn give_back(&self, claim: RunClaim) -> Result<(), StoreError> {
+    pub fn give_back(&self, mut claim: RunClaim) -> Result<(), StoreError> {
         claim.release(&self.connection).map_err(failed_to("give the run back"))
     }
 
@@ -116,7 +137,8 @@ pub(in crate::store) fn claim(connection: &Connection, run: RunRow) -> rusqlite:
          VALUES (?, ?, ?, ?, ?, ?)",
         params![run, machine(), pid, process_started(pid), token, now],
     )?;
-    Ok(RunClaim { run, token })
+    let file = connection.path().filter(|path| !path.is_empty()).map(PathBuf::from);
+    Ok(RunClaim { run, token, file })
 }
 
 /// The process behind a claim.
@@ -184,7 +206,7 @@ fn process_started(pid: u32) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::fixtures::store_with;
+    use crate::store::fixtures::{case, create, store_with};
 
     fn set(store: &Store, sql: &str) {
         store.connection.execute_batch(sql).unwrap();
@@ -192,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_run_that_is_worked_on_cannot_be_claimed_again() {
-        let (mut store, run) = store_with(1, 1);
+        let (mut store, mut run) = store_with(1, 1);
         assert!(store.is_worked_on(run.id).unwrap());
         let error = store.claim_run(run.id).unwrap_err().to_string();
         assert!(
@@ -203,10 +225,26 @@ mod tests {
         store.claim_run(run.id).unwrap();
     }
 
+    #[test]
+    fn a_claim_that_is_lost_on_the_way_to_the_writer_is_given_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = Store::open(folder.path().join("a.db")).unwrap();
+        let created = create(&mut store, &[case("a")], 1).unwrap();
+        let run = created.id;
+        assert!(store.is_worked_on(run).unwrap());
+        drop(created);
+        assert!(!store.is_worked_on(run).unwrap());
+        // What is late does not give back its successor's.
+        let late = store.claim_run(run).unwrap();
+        set(&store, "UPDATE run_lock SET claim = 'of another'");
+        drop(late);
+        assert!(store.is_worked_on(run).unwrap());
+    }
+
     #[cfg(target_os = "linux")]
     #[test]
     fn a_process_that_is_gone_or_whose_number_is_used_again_holds_nothing() {
-        let (mut store, run) = store_with(1, 1);
+        let (mut store, mut run) = store_with(1, 1);
         set(&store, "UPDATE run_lock SET process_started = process_started - 1");
         assert!(!store.is_worked_on(run.id).unwrap());
         set(&store, "UPDATE run_lock SET process_started = process_started + 1, pid = 4000000000");

@@ -35,13 +35,13 @@ impl Waiting {
     /// Whether its answer is still to be packed, and long.
     pub(super) fn is_heavy(&self) -> bool {
         match &self.write {
-            Write::Trial(trial) => self.packed.is_none() && is_long(&trial.answer),
+            Write::Trial(trial, _) => self.packed.is_none() && is_long(&trial.answer),
             _ => false,
         }
     }
 
     pub(super) fn pack(&mut self, dictionary: Option<&Dictionary>) {
-        if let Write::Trial(trial) = &self.write {
+        if let Write::Trial(trial, _) = &self.write {
             self.packed = Some(pack(&trial.answer, dictionary));
         }
     }
@@ -49,7 +49,7 @@ impl Waiting {
     /// Until when it may wait for others; `None`: not at all.
     fn until(&self) -> Option<Instant> {
         match &self.write {
-            Write::Trial(_) | Write::Attempt { .. } | Write::Asked { .. } => Some(self.since + ANSWERS_WAIT),
+            Write::Trial(..) | Write::Attempt { .. } | Write::Asked { .. } => Some(self.since + ANSWERS_WAIT),
             Write::Scores { .. } | Write::Retrieval { .. } => Some(self.since + SCORES_WAIT),
             Write::Status { .. } | Write::Queues { .. } | Write::Flush(_) => None,
         }
@@ -59,7 +59,7 @@ impl Waiting {
 /// How long all that waits may still wait for others; zero: it is due. `room`: so many trials may wait,
 /// since whoever sends them sends nothing more until some are committed.
 pub(super) fn may_wait(waiting: &VecDeque<Waiting>, room: usize, now: Instant) -> Duration {
-    let trials = waiting.iter().filter(|waiting| matches!(waiting.write, Write::Trial(_))).count();
+    let trials = waiting.iter().filter(|waiting| matches!(waiting.write, Write::Trial(..))).count();
     if waiting.len() >= ENOUGH || trials >= room {
         return Duration::ZERO;
     }

@@ -12,9 +12,10 @@ use crate::{
 /// One thing to be written.
 #[derive(Debug)]
 pub enum Write {
-    /// A trial that ended. A failed one of the same key makes room for it; one with an answer stays.
-    Trial(Box<TrialRecord>),
-    /// A request that was made.
+    /// A trial that ended, and the requests that were made for it, all in one commit. A failed trial of the
+    /// same key makes room for it; one with an answer stays.
+    Trial(Box<TrialRecord>, Vec<Attempt>),
+    /// A request that was made for a trial that goes on being to do.
     Attempt {
         /// The trial that it was made for.
         key: TrialKey,

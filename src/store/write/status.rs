@@ -24,6 +24,24 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Says how a run ended of which nothing was left to ask: it ended when it did, or with its last trial
+    /// where nobody was left to say so.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn set_ended(&self, run: RunRow, status: RunStatus) -> Result<(), StoreError> {
+        self.connection
+            .execute(
+                "UPDATE run SET status = ?1, stop_reason = NULL, finished_at = coalesce(finished_at,
+                    (SELECT max(finished_at) FROM trial WHERE run = ?2), ?3) WHERE id = ?2",
+                params![status.as_str(), run, UnixMillis::now().0],
+            )
+            .map(drop)
+            .map_err(failed_to("store the run's status"))
+    }
+}
+
 /// Says where a run stands; a run that is not running has an end.
 pub(super) fn set_status(
     connection: &Connection,

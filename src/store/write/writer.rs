@@ -228,7 +228,8 @@ impl Work {
     }
 
     fn give_back(&mut self, connection: &Connection) -> Result<(), StoreError> {
-        self.begin(connection)?;
+        // There is nothing more to tell of a store that stays locked.
+        self.lock.begin(connection, |_| {}).map_err(failed_to("begin to write to the store"))?;
         self.claim.release(connection).map_err(failed_to("give the run back"))?;
         commit(connection)
     }
@@ -236,7 +237,7 @@ impl Work {
     /// Begins a transaction; whoever listens is told where that takes long.
     fn begin(&mut self, connection: &Connection) -> Result<(), StoreError> {
         let Self { lock, waiting, listener, .. } = self;
-        let is_trial = |waiting: &&Waiting| matches!(waiting.write, Write::Trial(_));
+        let is_trial = |waiting: &&Waiting| matches!(waiting.write, Write::Trial(..));
         let tell = |patience| {
             if let Some(listener) = listener {
                 let answers = waiting.iter().filter(is_trial).count() as u64;
@@ -357,7 +358,7 @@ impl Work {
             many => many.par_iter_mut().for_each(|waiting| waiting.pack(dictionary)),
         }
         for waiting in heavy {
-            if let (Write::Trial(trial), Some(packed)) = (&waiting.write, &waiting.packed) {
+            if let (Write::Trial(trial, _), Some(packed)) = (&waiting.write, &waiting.packed) {
                 let came_to = packed.zstd.as_ref().map_or(trial.answer.len(), Vec::len);
                 dictionaries.note(trial.key, &trial.answer, came_to);
             }
@@ -409,7 +410,11 @@ impl Batch {
     fn apply(&mut self, waiting: Waiting, inserts: &mut Inserts<'_>) -> Result<(), StoreError> {
         self.rows += 1;
         match waiting.write {
-            Write::Trial(trial) => {
+            Write::Trial(trial, attempts) => {
+                self.rows += attempts.len();
+                for attempt in &attempts {
+                    inserts.attempt(trial.key, attempt).map_err(failed_to("store an attempt"))?;
+                }
                 let packed = waiting.packed.unwrap_or_else(|| pack(&trial.answer, None));
                 inserts.packed_trial(&trial, &packed).map_err(failed_to("store a trial"))?;
                 self.trials.push(trial.key);

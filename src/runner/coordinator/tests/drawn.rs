@@ -120,7 +120,7 @@ async fn one(seed: u64) {
     assert!(summary.pending == later || !summary.stops.is_empty(), "something is left: {why}");
     assert_eq!(ledger.reserved(), Cost::ZERO, "something stays reserved: {why}");
     let graded = told.count(|write| match write {
-        Write::Trial(record) => record.outcome.is_graded(&record.answer),
+        Write::Trial(record, _) => record.outcome.is_graded(&record.answer),
         _ => false,
     });
     assert_eq!(told.count(|write| matches!(write, Write::Scores { .. })), graded, "{why}");
