@@ -82,7 +82,7 @@ fn create(path: &PathBuf, cases: &[Case]) -> (Store, CreatedRun) {
 }
 
 /// A trial, its attempt and its score.
-fn records(key: TrialKey) -> [Write; 2] {
+fn answered(key: TrialKey) -> [Write; 2] {
     let metered = Metered::from(Usage { input_uncached: 420, output: 130, ..Usage::default() });
     let record = TrialRecord {
         key,
@@ -141,7 +141,7 @@ fn write_all(cases: &[Case], folder: &TempDir, name: u64) -> Duration {
     let (store, run) = create(&folder.path().join(format!("{name}.db")), cases);
     let writes: Vec<Write> = (0..CASES)
         .flat_map(|case| {
-            records(TrialKey { run: run.id, target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) })
+            answered(TrialKey { run: run.id, target: TargetPos(0), case: CasePos(case), repeat: Repeat(1) })
         })
         .collect();
     let began = Instant::now();

@@ -4,7 +4,7 @@ mod circles;
 mod imports;
 mod tokens;
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use self::imports::{House, Source};
 
@@ -108,6 +108,95 @@ fn only_providers_ask_which_kind_a_provider_is() {
     let asking = house.files().filter(|source| floor_of(&source.path) != "providers").filter(asks);
     let asking: Vec<_> = asking.map(|source| source.path.display().to_string()).collect();
     assert!(asking.is_empty(), "files outside `providers` that name a kind: {}", asking.join(", "));
+}
+
+/// What a new dialect takes, told by one that nobody speaks (`providers/toy`): beside its folder, its file
+/// in the mock and what tests it, two names and two entries in lists.
+#[test]
+fn a_dialect_is_a_folder_a_file_of_the_mock_and_four_lines() {
+    let own = |path: &str| {
+        path.starts_with("providers/toy/")
+            || ["mock/toy.rs", "runner/toy_tests.rs", "runner/mod.rs"].contains(&path)
+    };
+    let mut lines = vec![];
+    for path in sources(Path::new("src")) {
+        let name = path.strip_prefix("src").expect("a file below src").display().to_string();
+        let text = fs::read_to_string(&path).expect("a source can be read");
+        let naming = text.lines().map(str::trim).filter(|line| !own(&name) && line.contains("toy"));
+        lines.extend(naming.map(|line| format!("{name}: {line}")));
+    }
+    lines.sort();
+    let expected = [
+        "mock/dialect.rs: &super::toy::DIALECT,",
+        "mock/mod.rs: mod toy;",
+        "providers/kind.rs: &super::toy::FACTS,",
+        "providers/mod.rs: mod toy;",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// All files of a folder, tests too.
+fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder of sources can be read");
+    let paths = entries.map(|entry| entry.expect("an entry can be read").path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// Floors above the wire on which every file that does something is tested where it stands: in itself, or
+/// by the `tests` of its room.
+const TESTED: [&str; 4] = ["app", "runner", "evidence", "spend"];
+
+#[test]
+fn every_file_of_these_floors_has_unit_tests() {
+    let house = House::read();
+    let own = house.files().filter(|source| TESTED.contains(&floor_of(&source.path)));
+    let doing: Vec<&Source> = own.filter(|source| has_a_function(&source.words)).collect();
+    assert!(doing.len() > 50, "only {} files were looked at", doing.len());
+    let untested = doing.into_iter().filter(|source| !is_tested(&source.path));
+    let untested: Vec<_> = untested.map(|source| source.path.display().to_string()).collect();
+    assert!(untested.is_empty(), "files without unit tests: {}", untested.join(", "));
+}
+
+/// Whether a function with a body stands among `words`: a trait may only declare some.
+fn has_a_function(words: &[String]) -> bool {
+    let is_name = |word: &String| word.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    let begins = words.windows(2).enumerate().filter(|(_, two)| two[0] == "fn" && is_name(&two[1]));
+    let mut begins = begins.map(|(at, _)| at);
+    begins.any(|from| {
+        let mut depth = 0;
+        let end = words[from..].iter().find(|word| {
+            match word.as_str() {
+                "[" => depth += 1,
+                "]" => depth -= 1,
+                _ => {}
+            }
+            // The `;` of an array's type ends nothing.
+            depth == 0 && (*word == "{" || *word == ";")
+        });
+        end.is_some_and(|end| end == "{")
+    })
+}
+
+/// Whether the file has a module of tests, or its room has one beside it. A room is a folder below a floor.
+fn is_tested(path: &Path) -> bool {
+    let own = Path::new("src").join(path);
+    // A file with rooms of its own goes by the name `mod.rs`, and may stand beside its folder.
+    let folder = own.parent().expect("a file stands in a folder");
+    let text = fs::read_to_string(&own).or_else(|_| fs::read_to_string(folder.with_extension("rs")));
+    let text = text.unwrap_or_else(|error| panic!("{}: {error}", own.display()));
+    let has_module = ["mod tests {", "mod tests;"].iter().any(|module| text.contains(module));
+    let is_in_a_room = path.components().count() > 2;
+    has_module || (is_in_a_room && folder.join("tests.rs").is_file())
+}
+
+#[test]
+fn a_function_has_a_body_and_a_declaration_has_none() {
+    let has = |text| has_a_function(&tokens::words(text));
+    assert!(has("pub(super) async fn f<T>(a: [u8; 2]) -> [T; 2] { g() }"));
+    assert!(has("trait T { fn declared(&self); fn given(&self) {} }"));
+    assert!(!has("trait T { fn declared(&self, a: [u8; 2]); }"));
+    assert!(!has("struct S { hook: fn(u8) } enum E { A }"));
+    assert!(!has("struct S; #[cfg(test)] mod tests { fn f() {} }"));
 }
 
 /// `stats` knows nothing of the project at all.

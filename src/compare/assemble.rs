@@ -14,7 +14,7 @@ use super::{
     flips::flips,
     gates::{Paired, covers, judge_side},
     latency::latency,
-    pairing::{Pair, Pairing},
+    pairing::Pairing,
     side::Side,
     sign_offs::{self, SignOff},
 };
@@ -226,15 +226,6 @@ fn notes(difference: &super::Difference, not_measured: &[CaseId], flips: &super:
         );
     }
     notes
-}
-
-/// The pairs of two sides that were compared before: for whoever needs the cases themselves.
-///
-/// # Errors
-/// The sides have no case in common.
-pub fn common_cases(a: &Side, b: &Side) -> Result<Vec<(usize, usize)>, CompareError> {
-    let pairing = Pairing::of(a, b, true)?;
-    Ok(pairing.matched.into_iter().map(|Pair { a, b }| (a, b)).collect())
 }
 
 /// What the gates say, without the rest of a comparison: for simulations.

@@ -157,7 +157,7 @@ impl Side {
     ///
     /// # Errors
     /// It cannot be read, is no baseline, or was written by a later version.
-    pub fn read_baseline(file: &Path) -> Result<Self, CompareError> {
+    pub(super) fn read_baseline(file: &Path) -> Result<Self, CompareError> {
         let text = fs::read_to_string(file)
             .map_err(|source| CompareError::BaselineUnreadable { path: file.to_owned(), source })?;
         let shape = |message: String| CompareError::BaselineShape { path: file.to_owned(), message };

@@ -32,7 +32,7 @@ mod tests;
 
 pub use self::{
     answers::{FlipAnswers, flip_answers},
-    assemble::{Options, common_cases, compare, compare_all, frozen_gates},
+    assemble::{Options, compare, compare_all, frozen_gates},
     case_change::{CaseChange, side_by_side},
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,

@@ -79,7 +79,7 @@ impl PriceTable {
     }
 
     /// Puts `newer` in front: every model that it names is priced by it alone.
-    pub fn override_with(&mut self, newer: Self) {
+    pub(super) fn override_with(&mut self, newer: Self) {
         self.rows.retain(|row| newer.rows.iter().all(|theirs| theirs.model != row.model));
         self.rows.extend(newer.rows);
     }

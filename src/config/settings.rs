@@ -113,12 +113,4 @@ impl Settings {
             pass_if: self.pass_if,
         }
     }
-
-    /// The settings of the account that `target` uses.
-    pub fn provider_of(&self, target: &TargetSettings) -> &ProviderSettings {
-        self.providers
-            .iter()
-            .find(|provider| provider.name == target.provider)
-            .expect("every target's provider was resolved")
-    }
 }

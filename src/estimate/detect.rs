@@ -20,7 +20,7 @@ pub const ALPHA: f64 = 0.05;
 /// Var(x_A − x_B) where nothing is known: difficulties uniform on [0, 1] that correlate with 1/3.
 ///
 /// Source: Miller (2024), arXiv 2411.00640, §5.
-pub const MILLER_OMEGA2: f64 = 1.0 / 9.0;
+const MILLER_OMEGA2: f64 = 1.0 / 9.0;
 
 /// Variance of uniform difficulties.
 const UNIFORM: f64 = 1.0 / 12.0;

@@ -187,6 +187,8 @@ pub fn play(
 }
 
 struct Queue {
+    /// Of requests, input, output, and of input and output together: all four are asked alike, so that the
+    /// last need not stand beside a [`PerDimension`](crate::domain::PerDimension) of the others.
     buckets: [Option<Bucket>; 4],
     output_reserved: bool,
     cache_reads_count: bool,

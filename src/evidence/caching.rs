@@ -1,7 +1,8 @@
 //! What went through a provider's prompt cache, and what that saved.
 
 use crate::{
-    domain::{AnswerSource, Cost, Price, Usage},
+    domain::{AnswerSource, Usage},
+    spend::Prices,
     store::TrialRow,
 };
 
@@ -21,14 +22,14 @@ pub struct Caching {
 }
 
 impl Caching {
-    pub(super) fn note(&mut self, trial: &TrialRow, prices: &[Price]) {
+    pub(super) fn note(&mut self, trial: &TrialRow, prices: &Prices) {
         let (Some(usage), Some(AnswerSource::Live)) = (&trial.usage, trial.source) else { return };
         if usage.cache_read + usage.cache_writes() == 0 {
             return;
         }
         self.read += usage.cache_read;
         self.written += usage.cache_writes();
-        match trial.cost.and_then(|cost| saved(usage, cost, prices)) {
+        match saved(trial, usage, prices) {
             Some(picodollars) => {
                 self.known += 1;
                 self.saved_picodollars = self.saved_picodollars.saturating_add(picodollars);
@@ -38,13 +39,14 @@ impl Caching {
     }
 }
 
-/// What an answer would have cost more without a cache, in picodollars; `None` when none of `prices`
-/// is the row under which it cost `cost`.
-fn saved(usage: &Usage, cost: Cost, prices: &[Price]) -> Option<i64> {
+/// What an answer would have cost more without a cache, in picodollars; `None` when its cost is not known,
+/// or not by which row.
+fn saved(trial: &TrialRow, usage: &Usage, prices: &Prices) -> Option<i64> {
+    let (cost, tariff) = (trial.cost?, trial.tariff?);
     let uncached = Usage { input_uncached: usage.input_total(), output: usage.output, ..Usage::default() };
-    // A run that was resumed later may have used two rows of one model.
-    let price = prices.iter().find(|price| price.cost(usage) == Some(cost))?;
-    Some(price.cost(&uncached)?.picodollars() - cost.picodollars())
+    // What version 0.1 stored does not say by which row it was priced.
+    let row = trial.price.or_else(|| prices.row_of_cost(cost, usage, tariff))?;
+    Some(prices.by_row(row, &uncached, tariff)?.picodollars() - cost.picodollars())
 }
 
 #[cfg(test)]
@@ -53,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        domain::{Rates, Tariff},
+        domain::{Cost, Price, PricePos, Rates, Tariff},
         evidence::trial::tests::answer,
     };
 
@@ -75,8 +77,15 @@ mod tests {
                 cache_write_1h: Some(per_token(6_000_000)),
             },
             tiers: vec![],
-            batch_half: false,
+            batch_half: true,
         }
+    }
+
+    /// Two rows of one model: that above, and one in which a cache read costs as much as any input.
+    fn prices() -> Prices {
+        let rates = Rates { cache_read: Some(price().rates.input), ..price().rates };
+        let dear = Price { effective_from: Date::constant(2026, 2, 1), rates, ..price() };
+        Prices::of_rows(vec![(PricePos(0), price()), (PricePos(1), dear)])
     }
 
     fn trial(read: u64, written: u64, cost: Option<Cost>) -> TrialRow {
@@ -92,7 +101,7 @@ mod tests {
 
     fn sums(trials: &[TrialRow]) -> Caching {
         let mut caching = Caching::default();
-        trials.iter().for_each(|trial| caching.note(trial, &[price()]));
+        trials.iter().for_each(|trial| caching.note(trial, &prices()));
         caching
     }
 
@@ -110,6 +119,33 @@ mod tests {
     fn writes_that_nobody_reads_are_a_loss() {
         let caching = sums(&[trial(0, 10_000, None), trial(0, 10_000, None)]);
         assert_eq!(caching.saved_picodollars, -DOLLAR * 15 / 1_000);
+    }
+
+    #[test]
+    fn the_row_that_priced_an_answer_says_what_was_saved() {
+        let saved = |priced_by, tariff, cost| {
+            let trial = TrialRow { price: priced_by, tariff: Some(tariff), ..trial(1_000, 0, cost) };
+            sums(&[trial]).saved_picodollars
+        };
+        // 1,000 tokens at $3 a million instead of $0.30; at the dear row they cost the same.
+        let (cheap, dear) = (Some(PricePos(0)), Some(PricePos(1)));
+        let dearly = Some(Cost::from_picodollars(1_020 * 3_000_000 + 5 * 15_000_000));
+        assert_eq!(saved(cheap, Tariff::Standard, None), 2_700_000_000);
+        assert_eq!(saved(dear, Tariff::Standard, dearly), 0);
+        // Version 0.1 did not note the row: that by which it costs what it cost.
+        assert_eq!(saved(None, Tariff::Standard, None), 2_700_000_000);
+        assert_eq!(saved(None, Tariff::Standard, dearly), 0);
+    }
+
+    #[test]
+    fn a_batch_saves_half_as_much() {
+        let halved = price().cost(&trial(1_000, 0, None).usage.unwrap()).unwrap().halved();
+        let batch = TrialRow {
+            price: Some(PricePos(0)),
+            tariff: Some(Tariff::Batch),
+            ..trial(1_000, 0, Some(halved))
+        };
+        assert_eq!(sums(&[batch]).saved_picodollars, 1_350_000_000);
     }
 
     #[test]

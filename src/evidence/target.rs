@@ -9,7 +9,8 @@ use super::{
     trial::{is_answer, measured},
 };
 use crate::{
-    domain::{AnswerSource, CasePos, Cost, Price, RunRow, TargetPos, Usage},
+    domain::{AnswerSource, CasePos, Cost, RunRow, TargetPos, Usage},
+    spend::Prices,
     store::{AttemptTotals, Detail, RunCase, Store, StoreError, TrialRow},
 };
 
@@ -102,7 +103,7 @@ impl Evidence {
 
     /// What `trials` say, priced by `prices`.
     #[cfg(test)]
-    pub(super) fn fold(planned: &[u32], trials: &[TrialRow], prices: &[Price]) -> Self {
+    pub(super) fn fold(planned: &[u32], trials: &[TrialRow], prices: &Prices) -> Self {
         let mut evidence = Self::of(planned.iter().copied());
         trials.iter().for_each(|trial| evidence.note(trial, Some(prices)));
         evidence.close();
@@ -113,7 +114,7 @@ impl Evidence {
         Self { cases: planned.into_iter().map(CaseEvidence::planned).collect(), ..Self::default() }
     }
 
-    fn note(&mut self, trial: &TrialRow, prices: Option<&[Price]>) {
+    fn note(&mut self, trial: &TrialRow, prices: Option<&Prices>) {
         self.cases[trial.case.index()].note(trial);
         if let Err(reason) = measured(trial) {
             *self.not_measured.entry(reason).or_default() += 1;
@@ -203,12 +204,12 @@ impl Evidence {
 }
 
 /// The price rows of the model that the target asks.
-fn prices(store: &Store, run: RunRow, target: TargetPos) -> Result<Vec<Price>, StoreError> {
+fn prices(store: &Store, run: RunRow, target: TargetPos) -> Result<Prices, StoreError> {
     let targets = store.targets(run)?;
     let model = targets.get(target.index()).map(|target| &target.model);
-    let mut prices: Vec<Price> = store.prices(run)?.into_iter().map(|(_, price)| price).collect();
-    prices.retain(|price| Some(&price.model) == model);
-    Ok(prices)
+    let mut rows = store.prices(run)?;
+    rows.retain(|(_, price)| Some(&price.model) == model);
+    Ok(Prices::of_rows(rows))
 }
 
 #[cfg(test)]
@@ -225,8 +226,11 @@ mod tests {
     fn what_is_not_measured_is_counted_by_reason_and_what_is_missing_is_pending() {
         let failed = TrialRow { failure: Some(FailureKind::Timeout), ..ended(1, Outcome::Failed) };
         let ungraded = TrialRow { verdict: None, ..answer(1, true) };
-        let evidence =
-            Evidence::fold(&[2, 2, 1], &[answer(0, true), answer(0, false), failed, ungraded], &[]);
+        let evidence = Evidence::fold(
+            &[2, 2, 1],
+            &[answer(0, true), answer(0, false), failed, ungraded],
+            &Prices::default(),
+        );
         assert_eq!(evidence.not_measured, BTreeMap::from([("failed", 1), ("pending", 1), ("unscored", 1)]));
         assert_eq!(evidence.failures, BTreeMap::from([(FailureKind::Timeout.as_str(), 1)]));
         assert_eq!((evidence.planned(), evidence.stored(), evidence.measured()), (5, 4, 2));
@@ -240,7 +244,7 @@ mod tests {
     fn the_cost_of_answers_is_not_the_cost_of_attempts() {
         let unpriced = TrialRow { cost: None, usage: None, ..answer(0, true) };
         let assumed = TrialRow { usage_flag: Some(UsageFlag::Incomplete), ..answer(0, true) };
-        let evidence = Evidence::fold(&[3], &[answer(0, true), unpriced, assumed], &[]);
+        let evidence = Evidence::fold(&[3], &[answer(0, true), unpriced, assumed], &Prices::default());
         assert_eq!(evidence.answers_cost, Cost::from_picodollars(2 * DOLLAR));
         assert_eq!((evidence.priced, evidence.unpriced, evidence.approximate), (2, 1, 1));
         assert_eq!((evidence.usage.output, evidence.usage_unknown), (10, 1));
@@ -253,7 +257,7 @@ mod tests {
     fn copies_of_earlier_answers_count_and_took_no_time() {
         let copy = TrialRow { source: Some(AnswerSource::Cache), latency_ms: None, ..answer(0, true) };
         let streamed = TrialRow { first_token_ms: Some(20.0), ..answer(0, true) };
-        let evidence = Evidence::fold(&[2], &[copy, streamed], &[]);
+        let evidence = Evidence::fold(&[2], &[copy, streamed], &Prices::default());
         assert_eq!(evidence.measured(), 2);
         assert_eq!(evidence.latency, Times { ms: vec![100.0], case: vec![CasePos(0)] });
         assert_eq!(evidence.first_token, Times { ms: vec![20.0], case: vec![CasePos(0)] });
@@ -262,6 +266,6 @@ mod tests {
 
     #[test]
     fn nothing_planned_has_no_bounds() {
-        assert_eq!(Evidence::fold(&[], &[], &[]).bounds(), None);
+        assert_eq!(Evidence::fold(&[], &[], &Prices::default()).bounds(), None);
     }
 }

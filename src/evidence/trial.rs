@@ -28,7 +28,7 @@ pub fn is_answer(trial: &TrialRow) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::domain::{AnswerSource, CasePos, Cost, Repeat, Usage};
+    use crate::domain::{AnswerSource, CasePos, Cost, Repeat, Tariff, Usage};
 
     /// An answer to that case: passed or failed, a dollar, 10 tokens in, 5 out, 100 ms.
     pub(in crate::evidence) fn answer(case: u32, passed: bool) -> TrialRow {
@@ -42,6 +42,8 @@ pub(super) mod tests {
             usage: Some(Usage { input_uncached: 10, output: 5, ..Usage::default() }),
             usage_flag: None,
             cost: Some(Cost::from_picodollars(1_000_000_000_000)),
+            price: None,
+            tariff: Some(Tariff::Standard),
             latency_ms: Some(100.0),
             first_token_ms: None,
             queue_wait_ms: Some(1.0),

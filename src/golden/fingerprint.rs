@@ -22,7 +22,7 @@ pub fn canonical_json(value: &Value) -> String {
 
 /// The fingerprint of everything about a case that can change its result: input, context, expected,
 /// graders, `pass_if`, cluster and weight; not its id, split, owner, segment, repeats or notes.
-pub fn case_fingerprint(case: &Case) -> Fingerprint {
+pub(super) fn case_fingerprint(case: &Case) -> Fingerprint {
     let mut out = Vec::with_capacity(512);
     out.extend_from_slice(b"{\"cluster\":");
     write_string(&mut out, case.cluster.as_deref().unwrap_or_default());

@@ -15,7 +15,7 @@ mod set;
 mod written;
 
 pub use self::{
-    fingerprint::{canonical_json, case_fingerprint},
+    fingerprint::canonical_json,
     load::{load, load_sound, read},
     select::{Filter, Selection, select},
     set::{CaseDefaults, GoldenSet},

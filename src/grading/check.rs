@@ -1,6 +1,6 @@
 //! A golden set against its graders, before anything is sent.
 
-use super::{GraderCache, check_examples};
+use super::{GraderCache, examples::check_examples};
 use crate::{
     domain::{Faults, GraderSpec},
     golden::GoldenSet,

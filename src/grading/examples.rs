@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Grader, grade_all, trial_verdict};
+use super::{Grader, trial_verdict, verdict::grade_all};
 use crate::domain::text::quoted;
 use crate::domain::{Case, Score, Verdict};
 
@@ -11,7 +11,7 @@ use crate::domain::{Case, Score, Verdict};
 /// Every example in `pass` must be accepted by all graders, every one in `fail` rejected by at least
 /// one. `graders` may leave out graders of the case that cannot be asked here, such as judges; then
 /// only the right answers are held against the others.
-pub fn check_examples(case: &Case, graders: &[Arc<Grader>]) -> Vec<String> {
+pub(super) fn check_examples(case: &Case, graders: &[Arc<Grader>]) -> Vec<String> {
     let mut contradictions = vec![];
     for (index, answer) in case.examples.pass.iter().enumerate() {
         for score in grade_all(graders, answer, case) {

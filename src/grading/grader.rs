@@ -26,7 +26,7 @@ use crate::domain::{Case, GraderName, GraderSpec, Retrieved, Score, Verdict, nea
 const REASON: usize = 200;
 
 /// The kinds of graders of this floor, by the name that files use.
-pub const KINDS: [&str; 9] =
+const KINDS: [&str; 9] =
     ["exact", "words", "number", "unknown", "enum", "regex", "json", "grounded", "cites"];
 
 /// A grader ready to grade. Pure: the same answer and case give the same score.
@@ -85,7 +85,7 @@ impl Grader {
     }
 
     /// What the case lacks for this grader, so that it could only leave answers unscored.
-    pub fn check_against(&self, case: &Case) -> Option<String> {
+    pub(super) fn check_against(&self, case: &Case) -> Option<String> {
         match &self.kind {
             Kind::Exact(grader) => grader.lacks(case),
             Kind::Words(grader) => grader.lacks(case),
@@ -104,7 +104,7 @@ impl Grader {
 
     /// The same for an answer whose application told what it `retrieved`: that then stands for the
     /// case's own `context.retrieved`.
-    pub fn grade_with(&self, answer: &str, case: &Case, retrieved: Option<&[Retrieved]>) -> Score {
+    pub(super) fn grade_with(&self, answer: &str, case: &Case, retrieved: Option<&[Retrieved]>) -> Score {
         self.score(guarded(|| self.find(answer, case, retrieved)))
     }
 

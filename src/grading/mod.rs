@@ -32,8 +32,7 @@ mod testing;
 pub use self::{
     cache::GraderCache,
     check::{check_graders, check_set},
-    examples::check_examples,
-    grader::{Grader, KINDS, grader_versions},
+    grader::{Grader, grader_versions},
     retrieval::retrieval_score,
-    verdict::{grade_all, grade_all_with, trial_verdict},
+    verdict::{grade_all_with, trial_verdict},
 };

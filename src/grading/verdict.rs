@@ -6,7 +6,7 @@ use super::Grader;
 use crate::domain::{Case, Retrieved, Score, Verdict};
 
 /// The score of every grader on one answer, in their order.
-pub fn grade_all(graders: &[Arc<Grader>], answer: &str, case: &Case) -> Vec<Score> {
+pub(super) fn grade_all(graders: &[Arc<Grader>], answer: &str, case: &Case) -> Vec<Score> {
     grade_all_with(graders, answer, case, None)
 }
 

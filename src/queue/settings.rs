@@ -74,6 +74,9 @@ impl QueueSettings {
 
 /// What an account may be asked for. A limit that is `None` is unknown: the server's headers, if
 /// they tell it, are used in its place.
+///
+/// Flat, since that is how it is written and stored; who counts by dimension asks for
+/// [`per_minute`](Self::per_minute).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {

@@ -12,14 +12,8 @@ mod table;
 
 pub use self::{
     check::checked_text,
-    comparison::{
-        Form, compared_case_text, comparison_csv, comparison_github, comparison_junit, comparison_markdown,
-        comparison_text, confirmation_text, gates_text, matrix_text, written,
-    },
-    estimate::{
-        account_text, designs_text, estimate_text, frontier_svg, frontier_text, held_text, planned_text,
-        repeat_gain_text, segment_needs_text,
-    },
+    comparison::{Form, compared_case_text, confirmation_text, gates_text, written},
+    estimate::{account_text, frontier_svg, planned_text},
     format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
     rehearsal::rehearsal_text,

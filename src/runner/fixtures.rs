@@ -18,15 +18,15 @@ use super::{
     lane::{Landed, Lane},
 };
 use crate::{
-    config::{self, Experiment, Overrides},
+    config::{self, Experiment, Overrides, Target},
     domain::{
-        AnswerSource, Begun, Bounds, Call, CasePos, Metered, Outcome, Outgoing, Question, Repeat, Reply,
-        RunRow, TargetPos, Tariff, TrialKey, TrialRecord, UnixMillis,
+        AnswerKeeping, AnswerSource, Begun, Bounds, Call, CasePos, Fingerprint, Metered, Outcome, Outgoing,
+        Question, Repeat, Reply, RunRow, TargetPos, Tariff, TrialKey, TrialRecord, UnixMillis,
     },
     golden,
     providers::{Provider, Rejection},
     queue::{Limits, ProviderQueue, QueueSettings},
-    store::{Reusable, StoredTrial},
+    store::{CreatedRun, NewGrader, NewRun, NewTarget, Reusable, Store, StoredTrial},
 };
 
 /// Cases of the shared experiment.
@@ -78,7 +78,10 @@ usd_per_mtok = { input = 1.00, cache_read = 1.00, cache_write_5m = 1.00, cache_w
 
 /// Three targets on two accounts, six cases, two repeats; `b` uses earlier answers again, `c` has a
 /// cached prefix. The double's bounds make 0.0002 dollars of every worst case.
-pub(super) static EXPERIMENT_OF_TESTS: LazyLock<Experiment> = LazyLock::new(|| {
+pub(super) static EXPERIMENT_OF_TESTS: LazyLock<Experiment> = LazyLock::new(experiment);
+
+/// The same, of one's own.
+pub(super) fn experiment() -> Experiment {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("experiment.toml");
     std::fs::write(&file, EXPERIMENT).unwrap();
@@ -93,7 +96,39 @@ pub(super) static EXPERIMENT_OF_TESTS: LazyLock<Experiment> = LazyLock::new(|| {
     let set =
         golden::read(lines.as_bytes(), Path::new("golden.jsonl"), &plan.settings.case_defaults()).unwrap();
     Experiment::prepare(plan.settings, plan.prices, set.cases.clone(), Some(&set)).unwrap()
-});
+}
+
+/// A run of the experiment in a store, of which nothing is done.
+pub(super) fn new_run(store: &mut Store) -> CreatedRun {
+    let experiment = &*EXPERIMENT_OF_TESTS;
+    let target = |target: &Target| NewTarget {
+        name: target.name.clone(),
+        provider: target.settings.provider.clone(),
+        model: target.settings.model.clone(),
+        config: json!({}),
+    };
+    let targets: Vec<NewTarget> = experiment.targets.iter().map(target).collect();
+    let grader =
+        NewGrader { name: "words".into(), hard: false, kind: "words".to_owned(), version: "1".to_owned() };
+    let new = NewRun {
+        experiment: "test",
+        seed: 1,
+        golden_fingerprint: Fingerprint::of(b"golden"),
+        golden_path: "golden.jsonl",
+        golden_name: "golden",
+        config: &json!({}),
+        gates: None,
+        graders: &[grader],
+        targets: &targets,
+        prices: &[],
+        tool_version: "0.1.0",
+        git_commit: None,
+        store_answers: AnswerKeeping::Full,
+        shard: None,
+        golden_positions: &[],
+    };
+    store.create_run(&new, experiment.cases.iter().map(|planned| (&*planned.case, planned.repeats))).unwrap()
+}
 
 /// Plays an answer for each question: how long it takes and what it is.
 type Script = dyn Fn(&Question) -> (Duration, Result<Reply, Rejection>) + Send + Sync;
@@ -121,15 +156,24 @@ impl Provider for Double {
     }
 }
 
-/// A queue before a double, with at most `max_in_flight` on the wire.
+/// A queue `p` before a double, with at most `max_in_flight` on the wire.
 pub(super) fn queue(
+    max_in_flight: u32,
+    script: impl Fn(&Question) -> (Duration, Result<Reply, Rejection>) + Send + Sync + 'static,
+) -> Arc<ProviderQueue> {
+    queue_named("p", max_in_flight, script)
+}
+
+/// The same of another name.
+pub(super) fn queue_named(
+    name: &str,
     max_in_flight: u32,
     script: impl Fn(&Question) -> (Duration, Result<Reply, Rejection>) + Send + Sync + 'static,
 ) -> Arc<ProviderQueue> {
     let limits = Limits { max_in_flight, ..Limits::default() };
     let settings = QueueSettings { limits, ..QueueSettings::default() };
     let events = mpsc::unbounded_channel().0;
-    Arc::new(ProviderQueue::new("p".into(), Box::new(Double(Box::new(script))), settings, 1, events))
+    Arc::new(ProviderQueue::new(name.into(), Box::new(Double(Box::new(script))), settings, 1, events))
 }
 
 pub(super) fn key(target: u32, case: u32, repeat: u32) -> TrialKey {

@@ -16,35 +16,35 @@ use crate::{
 
 /// A stored answer on its way to its graders.
 #[derive(Debug)]
-pub struct Ungraded {
+pub(super) struct Ungraded {
     /// Which trial it answers.
-    pub key: TrialKey,
+    pub(super) key: TrialKey,
     /// The answer.
-    pub answer: String,
+    pub(super) answer: String,
     /// What the application retrieved for it, where it told.
-    pub retrieved: Option<Vec<Retrieved>>,
+    pub(super) retrieved: Option<Vec<Retrieved>>,
     /// The case, with its graders.
-    pub case: PlannedCase,
+    pub(super) case: PlannedCase,
     /// The cut-off of retrieval scores.
-    pub retrieval_k: u32,
+    pub(super) retrieval_k: u32,
 }
 
 /// What the graders said of one answer.
 #[derive(Debug)]
-pub struct Graded {
+pub(super) struct Graded {
     /// Which trial it is about.
-    pub key: TrialKey,
+    pub(super) key: TrialKey,
     /// One score a grader.
-    pub scores: Vec<Score>,
+    pub(super) scores: Vec<Score>,
     /// What they come to.
-    pub verdict: Verdict,
+    pub(super) verdict: Verdict,
     /// What its retrieval was worth; `None` where none was told or the case labels no source.
-    pub retrieval: Option<RetrievalScore>,
+    pub(super) retrieval: Option<RetrievalScore>,
 }
 
 impl Ungraded {
     /// Asks the graders.
-    pub fn grade(self) -> Graded {
+    pub(super) fn grade(self) -> Graded {
         let case = &self.case.case;
         let retrieved = self.retrieved.as_deref();
         let scores = grade_all_with(&self.case.graders, &self.answer, case, retrieved);

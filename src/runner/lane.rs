@@ -70,3 +70,42 @@ pub(super) trait Lane: Send {
     /// soon.
     fn stop(&mut self, how: Shutdown);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    /// A lane that takes one call and never gets it back.
+    struct Silent(Option<Flight>);
+
+    impl Lane for Silent {
+        fn room(&self, _: usize) -> usize {
+            usize::from(self.0.is_none())
+        }
+
+        fn start(&mut self, flight: Flight) {
+            self.0 = Some(flight);
+        }
+
+        fn poll_landed(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Landed, RunError>>> {
+            Poll::Pending
+        }
+
+        fn stop(&mut self, _: Shutdown) {}
+    }
+
+    #[test]
+    fn a_lane_gets_room_by_landings_alone_unless_it_says_otherwise() {
+        let mut lane: Box<dyn Lane> = Box::new(Silent(None));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(
+            lane.poll_room(&mut context).is_pending(),
+            "a lane that is always ready would be asked without end"
+        );
+        let call = crate::runner::fixtures::call(0);
+        lane.start(Flight { call, reservation: None, begun: Begun::NOBODY });
+        assert!(lane.poll_room(&mut context).is_pending());
+    }
+}

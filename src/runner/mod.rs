@@ -24,12 +24,9 @@ mod warm_up;
 
 pub use self::{
     error::RunError,
-    grading::{Graded, Ungraded},
-    plan::{PlannedTrial, TrialPlan},
+    plan::TrialPlan,
     progress::RunSummary,
     run::{RunParts, grade, run},
     shutdown::Shutdown,
-    source::Cursor,
     steering::follow_controls,
-    warm_up::{Entry, Prefix, WarmUp},
 };

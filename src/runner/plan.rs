@@ -6,17 +6,17 @@ use crate::domain::{CasePos, Repeat, TargetPos, Walk};
 
 /// One trial to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlannedTrial {
+pub(super) struct PlannedTrial {
     /// The target's position.
-    pub target: TargetPos,
+    pub(super) target: TargetPos,
     /// The case's position.
-    pub case: CasePos,
+    pub(super) case: CasePos,
     /// The repeat, from 1.
-    pub repeat: Repeat,
+    pub(super) repeat: Repeat,
     /// The number that its next attempt bears.
-    pub first_attempt: u32,
+    pub(super) first_attempt: u32,
     /// How far it is with its retries in this session.
-    pub walk: Walk,
+    pub(super) walk: Walk,
 }
 
 /// All trials of a run, and which of them are done.

@@ -204,3 +204,146 @@ fn read_answers(
     })?;
     Ok(read)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, sync::Mutex, time::Duration};
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{
+        domain::{Repeat, Reply, RunStatus, TargetName, Verdict},
+        runner::fixtures::{CASES, EXPERIMENT_OF_TESTS, experiment, new_run, queue_named},
+        store::CommitListener,
+    };
+
+    /// Two repeats of every case.
+    const A_TARGET: u64 = 2 * CASES as u64;
+
+    /// A store, and the targets of which its runs have asked anything.
+    struct Stage {
+        folder: TempDir,
+        asked: Arc<Mutex<Vec<TargetName>>>,
+    }
+
+    impl Stage {
+        fn new() -> Self {
+            Self { folder: TempDir::new().unwrap(), asked: Arc::default() }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.folder.path().join("test.db")
+        }
+
+        /// Works on a new run to its end, or as far as `wish` says; answers of earlier runs are looked for
+        /// where `looks` says so.
+        async fn run(&self, wish: Option<Shutdown>, looks: bool) -> (RunRow, RunSummary) {
+            self.asked.lock().unwrap().clear();
+            let mut store = Store::open(self.path()).unwrap();
+            let created = new_run(&mut store);
+            let asking = |name| {
+                let asked = Arc::clone(&self.asked);
+                queue_named(name, 4, move |question| {
+                    asked.lock().unwrap().push(question.asked.by.clone());
+                    (Duration::ZERO, Ok(Reply::answered("yes")))
+                })
+            };
+            let (commits, committed) = mpsc::unbounded_channel();
+            let events = mpsc::unbounded_channel().0;
+            let listener = CommitListener { committed: commits, room: 4, events: events.clone() };
+            let experiment = Arc::new(experiment());
+            let parts = RunParts {
+                run: created.id,
+                plan: TrialPlan::new(3, vec![2; CASES as usize]),
+                queues: vec![asking("p"), asking("q")],
+                early_stop: None,
+                prices: experiment.targets.iter().map(|target| target.prices.clone()).collect(),
+                experiment,
+                ledger: Ledger::new(None, Cost::ZERO),
+                earlier: looks.then(|| Store::open_to_read(self.path()).unwrap()),
+                failed: 0,
+                writer: StoreWriter::start(store, created.claim, Some(listener)).unwrap(),
+                committed,
+                events,
+            };
+            let (word, shutdown) = watch::channel(Shutdown::No);
+            wish.into_iter().for_each(|wish| word.send(wish).unwrap());
+            (created.id, run(parts, shutdown).await.unwrap())
+        }
+
+        /// How many questions each of the three targets was asked.
+        fn asked(&self) -> [u64; 3] {
+            let asked = self.asked.lock().unwrap();
+            ["a", "b", "c"].map(|name| asked.iter().filter(|target| target.as_str() == name).count() as u64)
+        }
+
+        fn stored(&self, sql: &str, run: RunRow) -> Option<String> {
+            let connection = rusqlite::Connection::open(self.path()).unwrap();
+            connection.query_row(sql, [run], |row| row.get(0)).unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn every_trial_is_asked_once_graded_and_stored_with_where_the_run_stands() {
+        let stage = Stage::new();
+        let (run, summary) = stage.run(None, false).await;
+        assert_eq!((summary.status, summary.ended, summary.pending), (RunStatus::Complete, 3 * A_TARGET, 0));
+        assert_eq!(stage.asked(), [A_TARGET; 3]);
+        let store = Store::open_to_read(stage.path()).unwrap();
+        let detail = store.run_detail(run).unwrap();
+        assert_eq!((detail.row.status, detail.row.stop_reason), (RunStatus::Complete, None));
+        assert_eq!(store.queue_records(run).unwrap().len(), 2);
+        let trial = store.trial(TrialKey { run, target: TargetPos(2), case: CasePos(5), repeat: Repeat(2) });
+        assert_eq!(trial.unwrap().unwrap().verdict, Some(Verdict::Pass));
+    }
+
+    #[tokio::test]
+    async fn a_target_that_uses_answers_again_takes_them_from_the_earlier_run() {
+        let stage = Stage::new();
+        stage.run(None, true).await;
+        assert_eq!(stage.asked(), [A_TARGET; 3], "there was no earlier run");
+        let (_, summary) = stage.run(None, true).await;
+        assert_eq!((stage.asked(), summary.ended), ([A_TARGET, 0, A_TARGET], 3 * A_TARGET));
+        stage.run(None, false).await;
+        assert_eq!(stage.asked(), [A_TARGET; 3], "nobody looked");
+    }
+
+    #[tokio::test]
+    async fn a_run_that_is_stopped_says_why_and_leaves_the_rest_to_do() {
+        let stage = Stage::new();
+        let (run, summary) = stage.run(Some(Shutdown::Drain), false).await;
+        assert_eq!(summary.status, RunStatus::Interrupted);
+        assert_eq!((summary.stops, summary.pending), (vec![StopReason::Interrupted], 3 * A_TARGET));
+        assert_eq!(stage.asked(), [0; 3]);
+        let why = stage.stored("SELECT stop_reason FROM run WHERE id = ?", run);
+        assert_eq!(why, Some(StopReason::Interrupted.to_string()));
+    }
+
+    #[tokio::test]
+    async fn stored_answers_are_graded_as_often_as_asked_for_and_nobody_is_asked() {
+        let stage = Stage::new();
+        let (run, _) = stage.run(None, false).await;
+        stage.asked.lock().unwrap().clear();
+        for (which, expected) in [(ToGrade::Ungraded, 0), (ToGrade::All, 3 * A_TARGET)] {
+            let mut store = Store::open(stage.path()).unwrap();
+            let claim = store.claim_run(run).unwrap();
+            assert_eq!(grade(store, claim, run, &EXPERIMENT_OF_TESTS, which).await.unwrap(), expected);
+        }
+        assert_eq!(stage.asked(), [0; 3]);
+        let scores = stage.stored("SELECT count(*) || '' FROM score WHERE run = ?", run);
+        assert_eq!(scores, Some((3 * A_TARGET).to_string()), "one a trial, however often it is graded");
+    }
+
+    #[test]
+    fn an_account_asks_its_own_targets_and_keeps_to_an_order() {
+        let plan = TrialPlan::new(3, vec![1; CASES as usize]);
+        let first = |at, order: Option<Arc<[CasePos]>>| {
+            let trial = cursor(&EXPERIMENT_OF_TESTS, at, order).next(&plan).unwrap();
+            (trial.target, trial.case)
+        };
+        assert_eq!(first(0, None), (TargetPos(0), CasePos(0)));
+        assert_eq!(first(1, None), (TargetPos(2), CasePos(0)));
+        assert_eq!(first(1, Some([CasePos(4), CasePos(1)].into())), (TargetPos(2), CasePos(4)));
+    }
+}

@@ -57,7 +57,7 @@ impl Source {
 /// A walk over the trials of one queue's targets: first every case once, then every case a second
 /// time, so that an interrupted run is a smaller sound run.
 #[derive(Debug)]
-pub struct Cursor {
+pub(super) struct Cursor {
     targets: Vec<TargetPos>,
     repeat: Repeat,
     case: CasePos,
@@ -71,17 +71,17 @@ pub struct Cursor {
 
 impl Cursor {
     /// A walk over the trials of `targets`, from the start.
-    pub fn new(targets: Vec<TargetPos>) -> Self {
+    pub(super) fn new(targets: Vec<TargetPos>) -> Self {
         Self { targets, repeat: Repeat::FIRST, case: CasePos(0), at: 0, order: None, place: 0 }
     }
 
     /// A walk that asks the cases in `order`, each with all its repeats before the next.
-    pub fn in_order(targets: Vec<TargetPos>, order: Arc<[CasePos]>) -> Self {
+    pub(super) fn in_order(targets: Vec<TargetPos>, order: Arc<[CasePos]>) -> Self {
         Self { order: Some(order), ..Self::new(targets) }
     }
 
     /// The next trial of `plan` that is not done.
-    pub fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
+    pub(super) fn next(&mut self, plan: &TrialPlan) -> Option<PlannedTrial> {
         if let Some(order) = self.order.clone() {
             return self.next_of(&order, plan);
         }

@@ -1,6 +1,6 @@
 //! A third dialect through the whole house: from an experiment's file to priced answers.
 //!
-//! What it took outside its own folder (`providers/toy`) and its file in the mock: a line in either list.
+//! What it took is told in `providers/toy`.
 
 use std::{fs, path::Path, sync::Arc};
 

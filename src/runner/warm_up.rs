@@ -23,16 +23,16 @@ const MAX_PREFIXES: usize = 8_192;
 
 /// A cacheable prefix: of one target, since another may have other settings in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Prefix {
+pub(super) struct Prefix {
     /// The target's position.
-    pub target: TargetPos,
+    pub(super) target: TargetPos,
     /// The cached part itself.
-    pub part: Fingerprint,
+    pub(super) part: Fingerprint,
 }
 
 /// What a trial is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub(super) enum Entry {
     /// Start: the prefix is in the cache.
     Follow,
     /// Start: its answer writes the prefix, and others wait for it.
@@ -43,7 +43,7 @@ pub enum Entry {
 
 /// The prefixes of one account, and the trials that wait for them.
 #[derive(Debug, Default)]
-pub struct WarmUp {
+pub(super) struct WarmUp {
     prefixes: HashMap<Prefix, State>,
     released: VecDeque<PlannedTrial>,
     held: usize,
@@ -59,7 +59,13 @@ enum State {
 
 impl WarmUp {
     /// Asks for `trial`, whose cached part lives for `lifetime` after its last use.
-    pub fn ask(&mut self, prefix: Prefix, trial: PlannedTrial, lifetime: Duration, now: Instant) -> Entry {
+    pub(super) fn ask(
+        &mut self,
+        prefix: Prefix,
+        trial: PlannedTrial,
+        lifetime: Duration,
+        now: Instant,
+    ) -> Entry {
         self.forget_idle();
         match self.prefixes.get_mut(&prefix) {
             // It led before and was sent back before it started, or it was put in the leader's place.
@@ -85,7 +91,7 @@ impl WarmUp {
     }
 
     /// An answer over `prefix` has begun or ended well: those held may go.
-    pub fn warmed(&mut self, prefix: Prefix) {
+    pub(super) fn warmed(&mut self, prefix: Prefix) {
         let Some(state) = self.prefixes.get_mut(&prefix) else { return };
         if let State::Warming { since, held, .. } = state {
             self.held -= held.len();
@@ -96,7 +102,7 @@ impl WarmUp {
     }
 
     /// `trial` ended without an answer: where it led, the first of those held leads in its place.
-    pub fn failed(&mut self, prefix: Prefix, trial: PlannedTrial) {
+    pub(super) fn failed(&mut self, prefix: Prefix, trial: PlannedTrial) {
         let Some(State::Warming { leader, held, .. }) = self.prefixes.get_mut(&prefix) else { return };
         if *leader != trial {
             return;
@@ -111,7 +117,7 @@ impl WarmUp {
     }
 
     /// A target has stopped: its trials stay pending.
-    pub fn forget_target(&mut self, target: TargetPos) {
+    pub(super) fn forget_target(&mut self, target: TargetPos) {
         let held = &mut self.held;
         self.prefixes.retain(|prefix, state| {
             let stays = prefix.target != target;
@@ -124,17 +130,12 @@ impl WarmUp {
     }
 
     /// The next trial that was held and may now start.
-    pub fn released(&mut self) -> Option<PlannedTrial> {
+    pub(super) fn released(&mut self) -> Option<PlannedTrial> {
         self.released.pop_front()
     }
 
-    /// Whether trials are held: none of them is done with.
-    pub fn holds_any(&self) -> bool {
-        self.held > 0
-    }
-
     /// Whether no more trials are to be looked at before some are released.
-    pub fn is_full(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         self.held >= MAX_HELD
     }
 
@@ -176,7 +177,7 @@ mod tests {
         assert_eq!(warm_up.released(), None);
         warm_up.warmed(prefix("a"));
         assert_eq!(all_released(&mut warm_up), [1, 2, 3]);
-        assert!(!warm_up.holds_any());
+        assert_eq!(warm_up.held, 0);
         for case in 1..6 {
             assert_eq!(warm_up.ask(prefix("a"), trial(case), LIFETIME, now), Entry::Follow);
         }
@@ -210,7 +211,7 @@ mod tests {
         warm_up.failed(prefix("a"), trial(1));
         assert_eq!(warm_up.released(), Some(trial(2)));
         warm_up.failed(prefix("a"), trial(2));
-        assert!(!warm_up.holds_any());
+        assert_eq!(warm_up.held, 0);
         assert_eq!(warm_up.ask(prefix("a"), trial(3), LIFETIME, now), Entry::Lead);
     }
 
@@ -245,9 +246,9 @@ mod tests {
             warm_up.ask(other, PlannedTrial { target: TargetPos(1), ..trial(case) }, LIFETIME, now);
         }
         warm_up.forget_target(TargetPos(0));
-        assert!(warm_up.holds_any());
+        assert!(warm_up.held > 0);
         warm_up.warmed(other);
-        assert!(!warm_up.holds_any());
+        assert_eq!(warm_up.held, 0);
         warm_up.forget_target(TargetPos(1));
         assert_eq!(warm_up.released(), None);
     }
@@ -296,7 +297,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(done, prefixes.len());
-            prop_assert!(!warm_up.holds_any());
+            prop_assert_eq!(warm_up.held, 0);
         }
     }
 }

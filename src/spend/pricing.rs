@@ -27,12 +27,17 @@ struct Row {
 impl Prices {
     /// The prices of a model that has these rows, or none.
     pub fn of_model(rows: impl IntoIterator<Item = Price>) -> Self {
-        let row = |(at, price): (u16, Price)| {
+        Self::of_rows((0..).map(PricePos).zip(rows))
+    }
+
+    /// Those of a run's stored rows.
+    pub fn of_rows(rows: impl IntoIterator<Item = (PricePos, Price)>) -> Self {
+        let row = |(position, price): (PricePos, Price)| {
             let begins = TimeZone::UTC.to_timestamp(price.effective_from.into());
             let begins = UnixMillis(begins.map_or(i64::MIN, Timestamp::as_millisecond));
-            Row { position: PricePos(at), begins, price }
+            Row { position, begins, price }
         };
-        let mut rows: Vec<Row> = (0..).zip(rows).map(row).collect();
+        let mut rows: Vec<Row> = rows.into_iter().map(row).collect();
         rows.sort_by_key(|row| row.begins);
         Self { rows }
     }
@@ -67,6 +72,18 @@ impl Prices {
     pub fn of(&self, usage: &Usage, tariff: Tariff, at: UnixMillis) -> Option<(PricePos, Cost)> {
         let (row, share) = self.row(tariff, at)?;
         Some((row.position, share.of(row.price.cost(usage)?)))
+    }
+
+    /// What `usage` costs at `tariff` by one row; `None` where that row does not hold.
+    pub fn by_row(&self, position: PricePos, usage: &Usage, tariff: Tariff) -> Option<Cost> {
+        let Row { price, .. } = self.rows.iter().find(|row| row.position == position)?;
+        Some(Share::of_row(price, tariff)?.of(price.cost(usage)?))
+    }
+
+    /// The row by which `usage` costs `cost` at `tariff`, where no record says which it was.
+    pub fn row_of_cost(&self, cost: Cost, usage: &Usage, tariff: Tariff) -> Option<PricePos> {
+        let mut positions = self.rows.iter().map(|row| row.position);
+        positions.find(|position| self.by_row(*position, usage, tariff) == Some(cost))
     }
 
     /// What `usage` of one or more requests costs, when the run begins, whose prompts have so many tokens
@@ -116,19 +133,16 @@ impl Prices {
         }
     }
 
-    /// The row that holds at `tariff` and `at` that time, and which share of it is paid: by batch half of a
-    /// standard row that says so. Before all rows, the earliest holds.
+    /// The row that holds at `tariff` and `at` that time, its own before that of another, and which share of
+    /// it is paid. Before all rows, the earliest holds.
     fn row(&self, tariff: Tariff, at: UnixMillis) -> Option<(&Row, Share)> {
         let find = |wanted: Tariff| {
             let mut own = self.rows.iter().filter(|row| row.price.tariff == wanted);
             let first = own.next()?;
             Some(own.take_while(|row| row.begins <= at).last().unwrap_or(first))
         };
-        if let Some(row) = find(tariff) {
-            return Some((row, Share::Whole));
-        }
-        let halved = find(Tariff::Standard).filter(|row| tariff == Tariff::Batch && row.price.batch_half);
-        halved.map(|row| (row, Share::Half))
+        let row = find(tariff).or_else(|| find(Tariff::Standard))?;
+        Some((row, Share::of_row(&row.price, tariff)?))
     }
 }
 
@@ -139,6 +153,15 @@ enum Share {
 }
 
 impl Share {
+    /// What is paid of a row's rates at `tariff`: by batch half of a standard row that says so.
+    fn of_row(price: &Price, tariff: Tariff) -> Option<Self> {
+        let is_halved = price.batch_half && (price.tariff, tariff) == (Tariff::Standard, Tariff::Batch);
+        match price.tariff == tariff {
+            true => Some(Self::Whole),
+            false => is_halved.then_some(Self::Half),
+        }
+    }
+
     fn of(self, cost: Cost) -> Cost {
         match self {
             Self::Whole => cost,
@@ -244,6 +267,24 @@ mod tests {
             picodollars(prices.numbered(&stored).of(&usage(1, 0), Tariff::Standard, NOW)),
             Some((4, 3))
         );
+    }
+
+    #[test]
+    fn of_two_rows_of_one_model_each_prices_what_was_asked_under_it() {
+        let stored = vec![(PricePos(2), row(Tariff::Standard, 3)), (PricePos(5), row(Tariff::Standard, 1))];
+        let (prices, spent) = (Prices::of_rows(stored), usage(100, 1));
+        let by = |position, tariff| {
+            prices.by_row(PricePos(position), &spent, tariff).map(|cost| cost.picodollars())
+        };
+        assert_eq!((by(2, Tariff::Standard), by(5, Tariff::Standard)), (Some(330), Some(110)));
+        assert_eq!(
+            (by(2, Tariff::Batch), by(2, Tariff::Flex), by(0, Tariff::Standard)),
+            (Some(165), None, None)
+        );
+        let row_of = |cost, tariff| prices.row_of_cost(Cost::from_picodollars(cost), &spent, tariff);
+        assert_eq!(row_of(110, Tariff::Standard), Some(PricePos(5)));
+        assert_eq!(row_of(165, Tariff::Batch), Some(PricePos(2)));
+        assert_eq!(row_of(165, Tariff::Standard), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the store's tests share: small runs and records.
+//! What the tests of the store, and of what reads it, share: small runs and records.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::domain::{
     Tariff, TrialKey, TrialRecord, UnixMillis, Usage, Verdict,
 };
 
-pub(super) fn case(id: &str) -> Case {
+pub(crate) fn case(id: &str) -> Case {
     Case {
         id: id.into(),
         split: None,
@@ -39,7 +39,7 @@ pub(super) fn case(id: &str) -> Case {
 }
 
 /// Makes a run of those cases, each asked `repeats` times, with the targets `a` and `b`.
-pub(super) fn create(store: &mut Store, cases: &[Case], repeats: u32) -> Result<CreatedRun, StoreError> {
+pub(crate) fn create(store: &mut Store, cases: &[Case], repeats: u32) -> Result<CreatedRun, StoreError> {
     let target = |name: &str| NewTarget {
         name: name.into(),
         provider: "acme".into(),
@@ -76,11 +76,11 @@ pub(super) fn store_with(cases: usize, repeats: u32) -> (Store, CreatedRun) {
     (store, run)
 }
 
-pub(super) fn key(run: RunRow, target: u32, case: u32, repeat: u32) -> TrialKey {
+pub(crate) fn key(run: RunRow, target: u32, case: u32, repeat: u32) -> TrialKey {
     TrialKey { run, target: TargetPos(target), case: CasePos(case), repeat: Repeat(repeat) }
 }
 
-pub(super) fn answered(key: TrialKey, answer: &str) -> TrialRecord {
+pub(crate) fn answered(key: TrialKey, answer: &str) -> TrialRecord {
     TrialRecord {
         key,
         outcome: Outcome::Answered,
@@ -107,7 +107,7 @@ pub(super) fn answered(key: TrialKey, answer: &str) -> TrialRecord {
     }
 }
 
-pub(super) fn failed(key: TrialKey, class: ErrorClass) -> TrialRecord {
+pub(crate) fn failed(key: TrialKey, class: ErrorClass) -> TrialRecord {
     TrialRecord {
         outcome: Outcome::Failed,
         failure: Some(Failure::new(class, FailureKind::Timeout, "no answer in 60 s")),
@@ -138,7 +138,7 @@ pub(super) fn attempt(number: u32, end: AttemptEnd) -> Attempt {
     }
 }
 
-pub(super) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Write {
+pub(crate) fn write_attempt(key: TrialKey, number: u32, end: AttemptEnd) -> Write {
     Write::Attempt { key, attempt: Box::new(attempt(number, end)) }
 }
 
@@ -156,10 +156,10 @@ pub(super) fn score(verdict: Verdict) -> Score {
     }
 }
 
-pub(super) fn graded(key: TrialKey, verdict: Verdict) -> Write {
+pub(crate) fn graded(key: TrialKey, verdict: Verdict) -> Write {
     Write::Scores { key, scores: vec![score(verdict)], verdict }
 }
 
-pub(super) fn trial(record: TrialRecord) -> Write {
+pub(crate) fn trial(record: TrialRecord) -> Write {
     Write::Trial(Box::new(record), vec![])
 }

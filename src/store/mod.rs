@@ -27,7 +27,7 @@ mod schema;
 mod write;
 
 #[cfg(test)]
-mod fixtures;
+pub(crate) mod fixtures;
 #[cfg(test)]
 mod scale_tests;
 #[cfg(test)]

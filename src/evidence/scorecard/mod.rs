@@ -294,3 +294,104 @@ fn grader_card(said: &GraderEvidence, cases: &[RunCase]) -> Option<GraderCard> {
         pass_rate: rate(&said.cases, cases, 0..cases.len()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        domain::{AttemptEnd, ErrorClass, Verdict},
+        store::{
+            StoreWriter, Write,
+            fixtures::{answered, case, create, failed, graded, key, trial, write_attempt},
+        },
+    };
+
+    /// The card of a run of three cases, two repeats, targets `a` and `b`, in which `writes` happened.
+    fn card(writes: impl Fn(RunRow) -> Vec<Write>) -> Scorecard {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("test.db");
+        let mut store = Store::open(&path).unwrap();
+        let run = create(&mut store, &["c0", "c1", "c2"].map(case), 2).unwrap();
+        let writer = StoreWriter::start(store, run.claim, None).unwrap();
+        let sender = writer.sender().unwrap();
+        writes(run.id).into_iter().for_each(|write| sender.blocking_send(write).unwrap());
+        drop(sender);
+        writer.finish().unwrap();
+        let store = Store::open_to_read(&path).unwrap();
+        Scorecard::read(&store, &store.run_detail(run.id).unwrap()).unwrap()
+    }
+
+    /// An answer that was graded so.
+    fn answer(run: RunRow, case: u32, repeat: u32, verdict: Verdict) -> Vec<Write> {
+        let key = key(run, 0, case, repeat);
+        let attempt = write_attempt(key, 1, AttemptEnd::Answered);
+        vec![attempt, trial(answered(key, "x")), graded(key, verdict)]
+    }
+
+    /// Of target `a`: case 0 always right, case 1 now so, now so, case 2 once failed and once to do.
+    fn writes(run: RunRow) -> Vec<Write> {
+        let answers =
+            [(0, 1, Verdict::Pass), (0, 2, Verdict::Pass), (1, 1, Verdict::Pass), (1, 2, Verdict::Fail)];
+        let mut writes: Vec<Write> = answers
+            .into_iter()
+            .flat_map(|(case, repeat, verdict)| answer(run, case, repeat, verdict))
+            .collect();
+        writes.push(trial(failed(key(run, 0, 2, 1), ErrorClass::ThisTrial)));
+        writes
+    }
+
+    #[test]
+    fn a_card_counts_what_was_measured_and_says_what_was_not() {
+        let card = &card(writes).targets[0];
+        assert_eq!((card.trials, card.graded, card.cases, card.cases_measured), (6, 4, 3, 2));
+        assert_eq!(json!(card.not_measured), json!({"failed": 1, "pending": 1}));
+        assert_eq!(json!(card.failures), json!({"timeout": 1}));
+        // Case 1 is right once of two times: no majority.
+        assert_eq!((card.cases_passed, card.flaky_cases), (1, 1));
+        assert_eq!(card.pass_rate.as_ref().unwrap().point, 0.75);
+        let [low, high] = card.pass_rate_bounds.unwrap();
+        assert!((low - 1.5 / 3.0).abs() < 1e-12 && (high - 2.5 / 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_card_sums_what_answers_took_and_cost() {
+        let card = &card(writes).targets[0];
+        assert_eq!((card.usage.input_uncached, card.usage.output, card.usage_unknown), (400, 80, 0));
+        assert_eq!(card.cost_usd, Some(Cost::from_picodollars(4 * 3_735_000_000)));
+        assert_eq!((card.cost_unknown_trials, card.attempts, card.failed_attempts), (0, 4, 0));
+        assert!(card.cache.is_none() && card.retrieval.is_none() && card.weighted_pass_rate.is_none());
+    }
+
+    #[test]
+    fn what_nobody_asked_has_no_rate_and_no_cost_rather_than_nought() {
+        let card = &card(writes).targets[1];
+        assert_eq!((card.name.as_str(), card.graded), ("b", 0));
+        assert_eq!(json!(card.not_measured), json!({"pending": 6}));
+        assert!(card.pass_rate.is_none() && card.cost_usd.is_none() && card.graders.is_empty());
+        assert_eq!(card.pass_rate_bounds, Some([0.0, 1.0]));
+    }
+
+    #[test]
+    fn parts_and_graders_have_rates_of_their_own() {
+        let card = &card(writes).targets[0];
+        let segments: Vec<_> =
+            card.segments.iter().map(|slice| (slice.value.as_str(), slice.cases, slice.graded)).collect();
+        assert_eq!(segments, [("billing", 3, 4)]);
+        let graders: Vec<_> =
+            card.graders.iter().map(|own| (own.name.as_str(), own.cases, own.graded)).collect();
+        assert_eq!(graders, [("words", 2, 4)]);
+        assert!(card.splits.is_empty());
+    }
+
+    #[test]
+    fn the_run_is_told_beside_its_cards() {
+        let card = card(writes);
+        assert_eq!(
+            (card.run.id.as_str(), card.run.status, card.run.seed),
+            ("nightly-1", "running", u64::MAX)
+        );
+        assert_eq!((card.run.wall_s, card.queues.len(), card.targets.len()), (None, 0, 2));
+    }
+}

@@ -83,12 +83,6 @@ impl Simulator {
         Self { settings, unnamed: Box::default(), memory: Box::default() }
     }
 
-    /// The probability that an ordinary answer of `target` to `case` is right: exactly the one that
-    /// answers are drawn with (see [`SimulatedModel::pass_probability`]).
-    pub fn true_pass_probability(&self, target: &TargetName, case: &Case) -> f64 {
-        self.model(target).pass_probability(case)
-    }
-
     /// Answers `question` after its latency (tokio's clock).
     ///
     /// Draws use the simulator's own seed, not the question's, so that a run that is repeated under

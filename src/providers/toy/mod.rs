@@ -3,6 +3,11 @@
 //! `POST /toy` with `{"model", "say": [[who, what], …], "most"?, "stream"?}`; the answer is
 //! `{"said", "why", "tokens": [in, out]}`, streamed as bits `{"bit"}` and the same without `said` at the
 //! end; an error is `{"wrong"}`.
+//!
+//! What it takes beside this folder is its file in the mock (`mock/toy.rs`) and four lines without logic:
+//! it is named in `providers/mod.rs` and `mock/mod.rs`, and listed in `providers/kind.rs` and
+//! `mock/dialect.rs`. No other file changes; `tests/architecture.rs` counts them. A dialect whose models
+//! have limits or caches of their own adds them to `providers/families.rs`.
 
 use serde_json::{Map, Value, json};
 

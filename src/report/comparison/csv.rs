@@ -33,7 +33,7 @@ const COLUMNS: [&str; 17] = [
 ///
 /// # Panics
 /// Never: it is written to memory.
-pub fn comparison_csv(
+pub(super) fn comparison_csv(
     comparison: &Comparison,
     sides: [&Side; 2],
     answers: &BTreeMap<CaseId, FlipAnswers>,

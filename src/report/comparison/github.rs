@@ -19,7 +19,7 @@ const LONGEST: usize = 1_000;
 /// the first cases that broke (as warnings, so that they do not crowd out the gates).
 ///
 /// Source: GitHub, *Workflow commands for GitHub Actions*.
-pub fn comparison_github(comparison: &Comparison, answers: &BTreeMap<CaseId, FlipAnswers>) -> String {
+pub(super) fn comparison_github(comparison: &Comparison, answers: &BTreeMap<CaseId, FlipAnswers>) -> String {
     let [baseline, candidate] = &comparison.sides;
     let (level, verdict) = match comparison.verdict {
         Verdict::Pass => ("notice", "every gate holds"),

@@ -18,7 +18,7 @@ use crate::{
 ///
 /// # Panics
 /// Never: it is written to memory.
-pub fn comparison_junit(
+pub(super) fn comparison_junit(
     comparison: &Comparison,
     sides: [&Side; 2],
     answers: &BTreeMap<CaseId, FlipAnswers>,

@@ -38,7 +38,7 @@ const ANSWER_WIDTH: usize = 240;
 ///
 /// `name` makes the marker line `<!-- caseload:compare NAME -->`, by which a later comparison finds
 /// the comment to replace; it should stay the same from run to run.
-pub fn comparison_markdown(
+pub(super) fn comparison_markdown(
     comparisons: &[(&Comparison, &BTreeMap<CaseId, FlipAnswers>)],
     name: &str,
 ) -> String {

@@ -14,10 +14,6 @@ mod written;
 pub use self::{
     case::compared_case_text,
     confirmation::confirmation_text,
-    csv::comparison_csv,
-    github::comparison_github,
-    junit::comparison_junit,
-    markdown::comparison_markdown,
-    text::{comparison_text, gates_text, matrix_text},
+    text::gates_text,
     written::{Form, written},
 };

@@ -20,7 +20,7 @@ const SHOWN_FLIPS: usize = 20;
 const WIDTH: usize = 100;
 
 /// The comparison as text. `list`: name every case that was left out, and every flip.
-pub fn comparison_text(comparison: &Comparison, list: bool) -> String {
+pub(super) fn comparison_text(comparison: &Comparison, list: bool) -> String {
     let mut text = heading(comparison, list);
     let _ = writeln!(text, "\n{}\n", verdict_line(comparison));
     text.push_str(&quantities(comparison));
@@ -44,7 +44,7 @@ pub fn comparison_text(comparison: &Comparison, list: bool) -> String {
 }
 
 /// Several candidates with one baseline, a line each.
-pub fn matrix_text(matrix: &Matrix) -> String {
+pub(super) fn matrix_text(matrix: &Matrix) -> String {
     let Some(first) = matrix.rows.first() else { return String::new() };
     let baseline = &first.comparison.sides[0];
     let mut text = format!("A  {} ({})\n\n", visible(&baseline.label), visible(&baseline.model));

@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{
-    comparison_csv, comparison_github, comparison_junit, comparison_markdown, comparison_text, matrix_text,
+    csv::comparison_csv,
+    github::comparison_github,
+    junit::comparison_junit,
+    markdown::comparison_markdown,
+    text::{comparison_text, matrix_text},
 };
 use crate::{
     app::{

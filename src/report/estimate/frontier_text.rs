@@ -7,7 +7,7 @@ const HEIGHT: usize = 16;
 
 /// A plot of `rows` (of [`frontier`](crate::estimate::frontier::frontier)), `now` marked; both axes
 /// are logarithmic.
-pub fn frontier_text(rows: &[DesignRow], now: &DesignRow) -> String {
+pub(super) fn frontier_text(rows: &[DesignRow], now: &DesignRow) -> String {
     let Some(scale) = Scale::of(rows, now) else { return "no design to plot\n".to_owned() };
     let mut cells = vec![vec![' '; WIDTH]; HEIGHT];
     let mut mark = |row: &DesignRow, sign: char| {

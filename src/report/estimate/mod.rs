@@ -7,7 +7,5 @@ mod text;
 
 pub use self::{
     frontier_svg::frontier_svg,
-    frontier_text::frontier_text,
     plans::{account_text, planned_text},
-    text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
 };

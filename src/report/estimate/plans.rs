@@ -1,6 +1,9 @@
 //! An estimate with the designs that were asked for, and what is told of it below a scorecard.
 
-use super::{designs_text, estimate_text, frontier_text, held_text, repeat_gain_text, segment_needs_text};
+use super::{
+    frontier_text::frontier_text,
+    text::{designs_text, estimate_text, held_text, repeat_gain_text, segment_needs_text},
+};
 use crate::app::{
     designs::Designs,
     estimate::Planned,

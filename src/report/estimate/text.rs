@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The estimate as text.
-pub fn estimate_text(estimate: &Estimate) -> String {
+pub(super) fn estimate_text(estimate: &Estimate) -> String {
     let mut text = format!(
         "estimate of {} · {} cases in {} clusters × {} repeats × {} targets · nothing was sent\n\n",
         estimate.experiment,
@@ -179,7 +179,7 @@ fn binding_text(binding: &BindingLimit) -> String {
 }
 
 /// Designs as a table.
-pub fn designs_text(title: &str, rows: &[DesignRow]) -> String {
+pub(super) fn designs_text(title: &str, rows: &[DesignRow]) -> String {
     let mut table =
         Table::new(2, ["cases", "new", "clusters", "repeats", "cost", "time", "std. error", "sees (points)"]);
     for row in rows {
@@ -198,7 +198,7 @@ pub fn designs_text(title: &str, rows: &[DesignRow]) -> String {
 }
 
 /// What segments lack, as a table.
-pub fn segment_needs_text(needs: &[SegmentNeed]) -> String {
+pub(super) fn segment_needs_text(needs: &[SegmentNeed]) -> String {
     let mut table = Table::new(2, ["segment", "cases", "needed", "new", "sees (points)"]);
     for need in needs {
         table.row([
@@ -213,7 +213,7 @@ pub fn segment_needs_text(needs: &[SegmentNeed]) -> String {
 }
 
 /// Where repeats would help, in a few lines.
-pub fn repeat_gain_text(
+pub(super) fn repeat_gain_text(
     name: &str,
     gain: &RepeatGain,
     undecided: &[String],
@@ -238,7 +238,7 @@ pub fn repeat_gain_text(
 }
 
 /// A finished run against its estimate.
-pub fn held_text(held: &HeldRun) -> String {
+pub(super) fn held_text(held: &HeldRun) -> String {
     let mut table = Table::new(2, ["estimated against real", "low", "expected", "high", "real", "off", ""]);
     let mut row = |label: String, held: Option<Held>, show: fn(f64) -> String| {
         let Some(held) = held else { return };

@@ -511,6 +511,11 @@ async fn a_refused_account_stops_alone_and_is_told_once() {
     let summary = stage.coordinator.finish();
     assert_eq!((summary.status, summary.ended, summary.pending), (RunStatus::Refused, 6, 12));
     assert_eq!(summary.stops.len(), 1);
+    let mut told = vec![];
+    while let Ok(event) = stage.events.try_recv() {
+        told.extend(matches!(event, RunEvent::Stopped(_)).then_some(event));
+    }
+    assert_eq!(told, [RunEvent::Stopped(summary.stops[0].clone())], "whatever comes back later");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,8 @@
 use rusqlite::params;
 
 use crate::domain::{
-    AnswerSource, CasePos, Cost, FailureKind, Outcome, Repeat, RunRow, TargetPos, Usage, UsageFlag, Verdict,
+    AnswerSource, CasePos, Cost, FailureKind, Outcome, PricePos, Repeat, RunRow, TargetPos, Tariff, Usage,
+    UsageFlag, Verdict,
 };
 use crate::store::{
     columns::Columns,
@@ -34,6 +35,11 @@ pub struct TrialRow {
     pub usage_flag: Option<UsageFlag>,
     /// What the successful attempt cost; `None` when that is not known.
     pub cost: Option<Cost>,
+    /// The price row by which it costs that; `None` in a lean row, when its cost was told, and in what
+    /// was stored before rows were.
+    pub price: Option<PricePos>,
+    /// At what it was served; `None` in a lean row.
+    pub tariff: Option<Tariff>,
     /// The successful attempt's own time, in milliseconds.
     pub latency_ms: Option<f64>,
     /// Its time to first token, in milliseconds; `None` in a lean row.
@@ -62,7 +68,7 @@ impl Detail {
                 "case_position, repeat, outcome, gradable, verdict,
                  input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output,
                  reasoning, cost_picodollars, latency_ms,
-                 failure_kind, usage_flag, first_token_ms, queue_wait_ms, attempts, source"
+                 failure_kind, usage_flag, first_token_ms, queue_wait_ms, attempts, source, price, tariff"
             }
             Self::Lean => {
                 "case_position, repeat, outcome, gradable, verdict,
@@ -108,6 +114,8 @@ fn trial_row(columns: &mut Columns<'_, '_>, detail: Detail) -> rusqlite::Result<
         verdict: columns.optional_name()?,
         usage: columns.usage()?,
         cost: columns.cost()?,
+        price: None,
+        tariff: None,
         latency_ms: columns.take()?,
         failure: None,
         usage_flag: None,
@@ -126,6 +134,8 @@ fn trial_row(columns: &mut Columns<'_, '_>, detail: Detail) -> rusqlite::Result<
         queue_wait_ms: columns.take()?,
         attempts: columns.take()?,
         source: columns.optional_name()?,
+        price: columns.take()?,
+        tariff: Some(columns.tariff()?),
         ..lean
     })
 }
