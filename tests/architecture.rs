@@ -87,6 +87,15 @@ fn the_command_line_stands_on_use_cases_and_reports() {
     assert!(named.is_empty(), "{}", named.join("\n"));
 }
 
+/// What does not fit belongs on the floors below.
+#[test]
+fn the_command_line_and_the_coordinator_stay_small() {
+    for (place, most) in [("src/cli", 2_500), ("src/runner/coordinator.rs", 300)] {
+        let lines = lines_in(Path::new(place));
+        assert!(lines <= most, "{place} has {lines} lines, and may have {most}");
+    }
+}
+
 #[test]
 fn reports_read_no_store_and_compute_no_statistics() {
     let house = House::read();
@@ -140,6 +149,13 @@ fn sources(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of sources can be read");
     let paths = entries.map(|entry| entry.expect("an entry can be read").path());
     paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// The lines of a file, or of all files of a folder.
+fn lines_in(place: &Path) -> usize {
+    let files = if place.is_dir() { sources(place) } else { vec![place.to_owned()] };
+    let lines = |file| fs::read_to_string(file).expect("a source can be read").lines().count();
+    files.into_iter().map(lines).sum()
 }
 
 /// Floors above the wire on which every file that does something is tested where it stands: in itself, or

@@ -62,16 +62,21 @@ fn what_a_run_will_cost_is_told_before_it_is_paid_and_held_against_what_it_did()
 fn a_pilot_is_a_part_of_the_run_that_is_not_paid_again() {
     let stub = metered(|_| 100);
     let project = Project::new().with_cases(40).with("e.toml", &priced(&stub.url(), "repeats = 2"));
-    project.caseload(&["pilot", "e.toml", "--cases", "6", "--repeats", "3", "--max-cost", "1"]).exits(0);
+    let pilot = ["pilot", "e.toml", "--cases", "6", "--repeats", "3", "--max-cost", "1"];
+    let rest = "caseload resume test-1    (the rest: 68 trials, no budget)";
+    project.caseload(&pilot).exits(0).stderr_has(rest);
     assert_eq!(stub.count(), 18);
     project
         .caseload(&["estimate", "e.toml"])
         .exits(0)
         .stdout_has("earlier runs of this target: test-1 (6 cases, 18 answers)");
-    project.caseload(&["run", "e.toml", "--continue"]).exits(0);
+    let with = ["run", "e.toml", "--continue", "--repeats", "5", "--limit", "3"];
+    project.caseload(&with).exits(0).stderr_has("began with, without --repeats, --limit");
     assert_eq!(stub.count(), 18 + 34 * 2);
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM run"), 1);
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial"), 18 + 34 * 2);
+    let new = project.caseload(&["run", "e.toml", "--continue", "--limit", "1"]).exits(0);
+    new.stderr_has("no run of `test` is to be gone on with: a new one begins");
 }
 
 #[test]
@@ -154,7 +159,10 @@ fn a_decided_comparison_ends_the_run_and_says_what_it_saved() {
     project.caseload(&["show"]).exits(0).stdout_has("were saved");
     let other = text.replace("against = \"old\"", "against = \"none\"");
     project.write("other.toml", &other);
-    project.caseload(&["run", "other.toml"]).exits(2).stderr_has("`stop.against`: no target");
+    for command in ["check", "run"] {
+        let refused = project.caseload(&[command, "other.toml"]).exits(2);
+        refused.stderr_has("`stop.against` is `none`: no target").stderr_has("the targets are `old`, `new`");
+    }
 }
 
 #[test]

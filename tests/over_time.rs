@@ -114,9 +114,14 @@ fn flips_are_asked_again_on_both_sides_and_judged_by_fresh_answers_alone() {
     let again = project.caseload(&[&confirm[..3], &["--judge", "--json"]].concat()).exits(0).json();
     assert_eq!(again["flips"], said["flips"]);
     project.caseload(&[&confirm[..3], &["--judge"]].concat()).exits(0).stdout_has("flips asked again");
+    // Nobody asks until the answers suit: they stay until their runs are deleted.
+    let refused = project.caseload(&[&confirm[..], &["--repeats", "2"]].concat()).exits(2);
+    refused.stderr_has("asked again already").stderr_has("runs delete nightly-confirm-1 nightly-confirm-2");
     // The trend of the experiment does not count them.
     let trend = project.caseload(&["trend", "nightly", "--json"]).exits(0).json();
     assert_eq!(trend["targets"][0]["runs"].as_array().unwrap().len(), 1);
+    project.caseload(&["runs", "delete", "nightly-confirm-1", "nightly-confirm-2"]).exits(0);
+    project.caseload(&[&confirm[..], &["--repeats", "4"]].concat()).exits(0);
 }
 
 #[test]

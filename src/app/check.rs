@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::civil::Date;
 
-use super::{AppError, Ready};
+use super::{AppError, Ready, early_stop};
 use crate::{
     config::{self, CachedParts},
     domain::{Cost, ModelId, Price, TargetName, TargetPos},
@@ -49,13 +49,14 @@ pub struct CheckedTarget {
 /// What there is to say of an experiment that was read; `keys`: looks whether the keys are set.
 ///
 /// # Errors
-/// Every key that is missing.
+/// Every key that is missing, or the baseline of an early stop cannot be had.
 pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
     let experiment = &ready.experiment;
     let settings = &experiment.settings;
     if keys {
         config::missing_keys(&settings.providers).none_or(())?;
     }
+    early_stop::check(&ready.store, experiment)?;
     let examples =
         |planned: &config::PlannedCase| planned.case.examples.pass.len() + planned.case.examples.fail.len();
     let targets = experiment.targets.iter().enumerate().map(|(position, target)| CheckedTarget {

@@ -99,9 +99,11 @@ impl Flips {
     /// Makes the runs that ask them again. Whatever happens then, [`judge`](Self::judge) finds them.
     ///
     /// # Errors
-    /// A side cannot be asked again, a key is missing, or the store cannot be written.
+    /// They were asked again already, a side cannot be asked again, a key is missing, or the store cannot
+    /// be written.
     pub fn ask_again(&self, asking: Asking) -> Result<FreshRuns, AppError> {
         let mut store = open_to_write(&self.store)?;
+        self.never_asked_again(&store)?;
         let shares = budgets(asking.max_cost, self.sides.each_ref(), &self.flips);
         let mut experiments = vec![];
         // Fresh draws on each side, each time that it is asked again.
@@ -120,6 +122,20 @@ impl Flips {
         let names = fresh.map(|run| run.name.clone());
         self.store_judged(&mut store, fresh.map(|run| run.id))?;
         Ok(FreshRuns { names, trials, store: self.store.clone(), left })
+    }
+
+    /// Whoever could ask until the answers suit would be told nothing by them.
+    fn never_asked_again(&self, store: &Store) -> Result<(), AppError> {
+        let Some(known) = store.confirmation(self.pair())? else { return Ok(()) };
+        let [a, b] = known.fresh_runs.map(|run| store.run_detail(run));
+        let (a, b) = (a?.row.name, b?.row.name);
+        Err(AppError::hinted(
+            format!("the flips of these two sides were asked again already, in `{a}` and `{b}`"),
+            format!(
+                "`--judge` judges by those answers, `caseload resume` completes them; to ask anew, delete \
+                 them first: `caseload runs delete {a} {b}`"
+            ),
+        ))
     }
 
     /// Judges the flips by what is stored of their fresh answers, and stores that.
@@ -239,6 +255,18 @@ mod tests {
         let error = flips(&stored).ask_again(asking).unwrap_err().to_string();
         assert!(error.contains("model `m-good` has no price, so the budget"), "{error}");
         assert_eq!(stored.open().list_runs().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn answers_that_were_paid_for_are_not_replaced_by_others() {
+        let stored = Stored::new();
+        let flips = flips(&stored);
+        let asking = Asking { repeats: 4, max_cost: None };
+        flips.ask_again(asking).unwrap();
+        let runs = stored.open().list_runs().unwrap().len();
+        let error = flips.ask_again(asking).unwrap_err().to_string();
+        assert!(error.contains("asked again already, in `test-confirm-1` and `test-confirm-2`"), "{error}");
+        assert_eq!(stored.open().list_runs().unwrap().len(), runs);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From `[stop]` to the machine that decides: the baseline is looked up, what is done is told.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use super::AppError;
 use crate::{
@@ -40,33 +40,64 @@ pub(super) fn of(
     Ok(Some(machine))
 }
 
-/// Whether the baseline of an experiment that may stop early can be had, before a run is made.
-pub(super) fn check(store: &Store, experiment: &Experiment) -> Result<(), AppError> {
+/// Whether the baseline of an experiment that may stop early can be had, before a run is made in the
+/// store at `path`.
+pub(super) fn check(path: &Path, experiment: &Experiment) -> Result<(), AppError> {
     let Some(stop) = &experiment.settings.stop else { return Ok(()) };
-    baseline(store, RunRow(-1), experiment, stop).map(|_| ())
+    if own_target(experiment, stop)?.is_some() {
+        return Ok(());
+    }
+    let store = Store::open_to_read(path).map_err(|error| no_baseline(experiment, stop, error))?;
+    past_run(&store, RunRow(-1), experiment, stop).map(drop)
 }
 
-/// A target of the experiment by that name, else an earlier run.
+/// A target of the experiment by the name of `[stop]`, else an earlier run.
 fn baseline(
     store: &Store,
     run: RunRow,
     experiment: &Experiment,
     stop: &StopSettings,
 ) -> Result<Baseline, AppError> {
-    let own = experiment.targets.iter().position(|target| target.name.as_str() == stop.against);
-    if let Some(own) = own {
-        if experiment.targets.len() == 1 {
-            return Err(AppError::Usage {
-                message: format!("`stop.against` names `{}`, the only target", stop.against),
-                hint: Some("name another target or an earlier run".to_owned()),
-            });
-        }
-        return Ok(Baseline::Target(TargetPos::at(own)));
+    match own_target(experiment, stop)? {
+        Some(own) => Ok(Baseline::Target(own)),
+        None => past_run(store, run, experiment, stop),
     }
-    let past = store.find_run(&stop.against).map_err(|error| AppError::Usage {
-        message: format!("`stop.against`: no target of the experiment, and {error}"),
-        hint: None,
-    })?;
+}
+
+fn own_target(experiment: &Experiment, stop: &StopSettings) -> Result<Option<TargetPos>, AppError> {
+    let own = experiment.targets.iter().position(|target| target.name.as_str() == stop.against);
+    if own.is_some() && experiment.targets.len() == 1 {
+        return Err(AppError::hinted(
+            format!("`stop.against` names `{}`, the only target", stop.against),
+            "name another target or an earlier run",
+        ));
+    }
+    Ok(own.map(TargetPos::at))
+}
+
+/// Neither a target nor a run has the name, or the store fails.
+fn no_baseline(experiment: &Experiment, stop: &StopSettings, error: StoreError) -> AppError {
+    match error {
+        StoreError::Missing { .. } | StoreError::NoRuns | StoreError::UnknownRun { .. } => {
+            let names = experiment.targets.iter().map(|target| format!("`{}`", target.name));
+            AppError::hinted(
+                format!("`stop.against` is `{}`: no target of the experiment, and no run", stop.against),
+                format!("the targets are {}", names.collect::<Vec<_>>().join(", ")),
+            )
+        }
+        StoreError::AmbiguousRun { .. } => AppError::usage(format!("`stop.against`: {error}")),
+        error => error.into(),
+    }
+}
+
+/// Each case's mean in the earlier run that `[stop]` names.
+fn past_run(
+    store: &Store,
+    run: RunRow,
+    experiment: &Experiment,
+    stop: &StopSettings,
+) -> Result<Baseline, AppError> {
+    let past = store.find_run(&stop.against).map_err(|error| no_baseline(experiment, stop, error))?;
     if past.id == run {
         return Err(AppError::usage("`stop.against` names the run itself; give an earlier run's whole name"));
     }
@@ -112,10 +143,13 @@ mod tests {
     #[test]
     fn another_target_is_a_baseline_and_an_unknown_name_is_told() {
         let good = stored("good");
-        let store = Store::open(good.path()).unwrap();
-        check(&store, &good.ready().experiment).unwrap();
-        let error = check(&store, &stored("nobody").ready().experiment).unwrap_err().to_string();
-        assert!(error.starts_with("`stop.against`: no target of the experiment, and "), "{error}");
+        check(&good.path(), &good.ready().experiment).unwrap();
+        let unknown = stored("nobody").ready().experiment;
+        for store in [good, Stored::new()] {
+            let error = check(&store.path(), &unknown).unwrap_err().to_string();
+            let said = "`stop.against` is `nobody`: no target of the experiment, and no run\n  hint: the targets are `good`, `poor`";
+            assert_eq!(error, said);
+        }
     }
 
     #[test]
@@ -132,7 +166,6 @@ mod tests {
     #[test]
     fn an_experiment_that_does_not_stop_needs_no_baseline() {
         let stored = Stored::empty("");
-        let store = Store::open(stored.path()).unwrap();
-        check(&store, &stored.ready().experiment).unwrap();
+        check(&stored.path(), &stored.ready().experiment).unwrap();
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{AppError, Ready, Session, early_stop, estimate, new_run::create_run};
 use crate::{
     config::{self, Overrides},
-    domain::{CasePos, Repeat, TargetPos},
+    domain::{CasePos, Cost, Repeat, TargetPos},
     estimate::sample::stratified_sample,
     runner::RunSummary,
     spend::Ledger,
@@ -19,6 +19,8 @@ pub struct Pilot {
     pub session: Session,
     /// Trials that are left for later on purpose.
     pub later: u64,
+    /// What the whole run may spend at most, once they are asked.
+    pub later_budget: Option<Cost>,
 }
 
 /// Makes a run of the whole experiment, of which only a seeded, stratified sample of `cases` is asked
@@ -39,20 +41,20 @@ pub fn begin(file: &Path, overrides: &Overrides, cases: usize) -> Result<Pilot, 
         // Chosen before any outcome: more repeats of the sample bias nothing.
         sample.iter().for_each(|&at| planned[at].repeats = planned[at].repeats.max(repeats));
     }
+    early_stop::check(&ready.store, &ready.experiment)?;
     let mut store = Store::open(&ready.store)?;
-    early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
     let estimated = estimate::at_start(&store, &ready.experiment, created.id, true)?;
     store.add_estimate(created.id, &estimated)?;
     let mut session = Session::of_new(created, ready.experiment, store);
     leave_for_later(&mut session, &sample, overrides.repeats);
+    let later_budget = session.experiment.settings.max_cost;
     if let Some(limit) = overrides.max_cost {
-        let whole = session.experiment.settings.max_cost;
-        session.experiment.settings.max_cost = Some(whole.map_or(limit, |whole| whole.min(limit)));
+        session.experiment.settings.max_cost = Some(later_budget.map_or(limit, |whole| whole.min(limit)));
         session.ledger = Ledger::new(session.experiment.settings.max_cost, session.ledger.spent());
     }
     let later = session.plan.left_for_later();
-    Ok(Pilot { session, later })
+    Ok(Pilot { session, later, later_budget })
 }
 
 /// Leaves all but the first repeats of the cases at the positions of `sample` to a resume.
@@ -87,7 +89,7 @@ mod tests {
     #[test]
     fn a_pilot_asks_a_sample_and_a_resume_the_rest() {
         let stored = Stored::empty("");
-        let Pilot { session, later } = begin(&stored.experiment(), &stored.overrides(), 3).unwrap();
+        let Pilot { session, later, .. } = begin(&stored.experiment(), &stored.overrides(), 3).unwrap();
         assert_eq!(later, 5 * 2 * 2);
         let summary = work(session);
         assert_eq!((summary.ended, summary.pending), (3 * 2 * 2, later));
@@ -102,7 +104,7 @@ mod tests {
     fn its_repeats_are_its_own() {
         let stored = Stored::empty("");
         let overrides = Overrides { repeats: Some(1), ..stored.overrides() };
-        let Pilot { session, later } = begin(&stored.experiment(), &overrides, 3).unwrap();
+        let Pilot { session, later, .. } = begin(&stored.experiment(), &overrides, 3).unwrap();
         assert_eq!((work(session).ended, later), (3 * 2, 32 - 6));
     }
 }

@@ -10,7 +10,7 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use super::AppError;
 use crate::{
     config::{self, Experiment, Overrides, Plan, Settings},
-    domain::{Case, Fault, Faults},
+    domain::{Case, Fault, Faults, PassIf},
     golden::{self, GoldenSet},
     grading,
 };
@@ -77,6 +77,7 @@ impl Ready {
         faults.0.sort_by_key(|fault| fault.line);
         faults.none_or(())?;
         let selected = golden::select(&golden, &settings.selection)?;
+        hopeless(&golden, &selected, &settings).none_or(())?;
         let cases = of_shard(&selected, &settings)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
         experiment.check_budget(&price_begins)?;
@@ -98,6 +99,24 @@ impl Ready {
 
 pub(super) fn today() -> Date {
     TimeZone::UTC.to_datetime(Timestamp::now()).date()
+}
+
+/// Cases that could never pass by the experiment's rule, however they were answered: one fault names the
+/// first. A case's own rule may ask for more than one experiment does.
+fn hopeless(golden: &GoldenSet, selected: &[Arc<Case>], settings: &Settings) -> Faults {
+    let PassIf::AtLeast(least) = settings.pass_if else { return Faults::default() };
+    let asked = |case: &Arc<Case>| case.repeats.unwrap_or(settings.repeats);
+    let hopeless = |case: &&Arc<Case>| case.pass_if == settings.pass_if && asked(case) < least;
+    let hopeless: Vec<&Arc<Case>> = selected.iter().filter(hopeless).collect();
+    let Some(first) = hopeless.first() else { return Faults::default() };
+    let others = match hopeless.len() - 1 {
+        0 => String::new(),
+        1 => ", and another case likewise".to_owned(),
+        others => format!(", and {others} other cases likewise"),
+    };
+    let index = golden.cases.iter().position(|case| Arc::ptr_eq(case, first)).expect("it was selected");
+    let message = format!("{} of {} repeats can never pass{others}", first.pass_if, asked(first));
+    golden.fault(index, "pass_if", message).with_hint("raise `repeats` or lower `at_least`").into()
 }
 
 /// The selected cases that this part of the experiment asks.
@@ -146,6 +165,19 @@ mod tests {
             panic!("unknown keys are faults")
         };
         assert_eq!(faults.0.len(), 2, "{faults}");
+    }
+
+    #[test]
+    fn a_rule_that_no_number_of_right_answers_meets_is_a_fault() {
+        let stored = Stored::empty("pass_if = { at_least = 3 }\n");
+        let read = |repeats| {
+            let overrides = Overrides { repeats, ..stored.overrides() };
+            Ready::read(&stored.experiment(), &overrides).map(drop).map_err(|error| error.to_string())
+        };
+        let error = read(None).unwrap_err();
+        let said = "golden.jsonl:1: case `c0`, `pass_if`: at least 3 of 2 repeats can never pass, and 7 other cases likewise";
+        assert!(error.contains(said), "{error}");
+        assert_eq!(read(Some(3)), Ok(()));
     }
 
     #[test]

@@ -9,8 +9,8 @@ use crate::{config, store::Store};
 /// A key is missing, the baseline of an early stop cannot be had, or the store cannot be written.
 pub fn begin(ready: Ready) -> Result<Session, AppError> {
     config::missing_keys(&ready.experiment.settings.providers).none_or(())?;
+    early_stop::check(&ready.store, &ready.experiment)?;
     let mut store = Store::open(&ready.store)?;
-    early_stop::check(&store, &ready.experiment)?;
     let created = create_run(&mut store, &ready)?;
     let estimated = match ready.whole()? {
         Some(whole) => estimate::at_start(&store, &whole, created.id, false)?,

@@ -19,7 +19,8 @@ use crate::{
 ///
 /// The first answers were selected for differing, so they prove nothing. What the fresh ones say is
 /// stored beside the comparison: `compare` shows it, and `flip_budget = { confirmed = true }` counts
-/// by it. The fresh answers are runs of their own, named after the experiment with `-confirm`.
+/// by it. The fresh answers are runs of their own, named after the experiment with `-confirm`; two sides
+/// are asked again once, until those runs are deleted.
 #[derive(Debug, Args)]
 pub(super) struct ConfirmArgs {
     /// The baseline: a run, or RUN:TARGET
@@ -32,8 +33,8 @@ pub(super) struct ConfirmArgs {
 
     /// Ask each flipped case this many times on each side
     ///
-    /// Below 4 no flip can be confirmed, and the more flips there are the more it takes: 8 are enough
-    /// for several hundred.
+    /// Below 3 no flip can be confirmed, with 3 none once one of them is doubtful; the more flips there
+    /// are the more it takes: 8 are enough for several hundred.
     #[arg(long, value_name = "M", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: u32,
 

@@ -7,7 +7,7 @@ use super::{
     estimate,
     exit_status::ExitStatus,
     experiment_arguments::ExperimentArgs,
-    resume,
+    output, resume,
     session::{self, Screen},
 };
 use crate::app::{self, resume::unfinished};
@@ -27,6 +27,8 @@ pub(super) struct RunArgs {
     dry_run: bool,
 
     /// Go on with the experiment's latest run (a pilot, say) where that is not done
+    ///
+    /// With the settings that it began with: what is given beside it is for a new run alone.
     #[arg(long = "continue")]
     go_on: bool,
 
@@ -40,10 +42,22 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
     if arguments.dry_run {
         return estimate::dry_run(ready, arguments.screen.json);
     }
-    if arguments.go_on
-        && let Some(unfinished) = unfinished(&ready.store, &ready.experiment.settings.name)?
-    {
-        return resume::go_on(&unfinished, &ready.store, false, &arguments.screen);
+    if arguments.go_on {
+        let name = &ready.experiment.settings.name;
+        if let Some(unfinished) = unfinished(&ready.store, name)? {
+            tell_frozen(&unfinished, &arguments.experiment);
+            return resume::go_on(&unfinished, &ready.store, false, &arguments.screen);
+        }
+        output::note(&format!("no run of `{name}` is to be gone on with: a new one begins"));
     }
     session::work(app::run::begin(ready)?, &arguments.screen)
+}
+
+/// Tells what of the arguments does not reach a run that began before.
+fn tell_frozen(run: &str, experiment: &ExperimentArgs) {
+    let flags = experiment.overrides().frozen_flags();
+    if !flags.is_empty() {
+        let flags = flags.join(", ");
+        output::note(&format!("`{run}` goes on with the settings that it began with, without {flags}"));
+    }
 }

@@ -183,6 +183,17 @@ mod tests {
         }
     }
 
+    /// 3 of 3 against 0 of 3 has p = 1/20, the bound itself.
+    #[test]
+    fn two_repeats_confirm_nothing_and_three_nothing_beside_a_doubtful_flip() {
+        let clear = |repeats| vec![fresh(Direction::Broke, (repeats, repeats), (0, repeats)); 50];
+        let said = |cases: &[FreshCase]| judge_fresh(cases).unwrap()[0].confirmed;
+        assert_eq!(said(&clear(2)), Confirmed::CannotTell);
+        assert_eq!(said(&clear(3)), Confirmed::Confirmed);
+        let doubtful = fresh(Direction::Broke, (2, 3), (1, 3));
+        assert_eq!(said(&[clear(3), vec![doubtful]].concat()), Confirmed::CannotTell);
+    }
+
     /// 4 of 4 against 0 of 4 has p = 1/70, which is enough for one case and not among five doubtful.
     #[test]
     fn flips_are_adjusted_over_all_that_were_asked_again() {

@@ -17,7 +17,7 @@ pub use self::{
     format::{count, dollars, duration, milliseconds, percent},
     history::{flaky_text, trend_text},
     rehearsal::rehearsal_text,
-    run::{case_text, control_text, failures_text, left_text, scorecard_text},
+    run::{RunProgress, case_text, control_text, failures_text, left_text, scorecard_text},
     runs::{bytes, runs_text, store_size_text},
     table::Table,
 };

@@ -52,6 +52,27 @@ pub struct Overrides {
     pub shard: Option<Shard>,
 }
 
+impl Overrides {
+    /// The flags of what is put over the file and would make another run of it: of no effect on one that
+    /// has begun.
+    pub fn frozen_flags(&self) -> Vec<&'static str> {
+        let Self { set, repeats, seed, targets, max_cost, store: _, selection, shard } = self;
+        let Selection { filters, split, limit } = selection;
+        let given = [
+            ("--set", !set.is_empty()),
+            ("--repeats", repeats.is_some()),
+            ("--seed", seed.is_some()),
+            ("--target", !targets.is_empty()),
+            ("--max-cost", max_cost.is_some()),
+            ("--filter", !filters.is_empty()),
+            ("--split", split.is_some()),
+            ("--limit", limit.is_some()),
+            ("--shard", shard.is_some()),
+        ];
+        given.into_iter().filter_map(|(flag, is_given)| is_given.then_some(flag)).collect()
+    }
+}
+
 /// An experiment file, read and understood.
 #[derive(Clone, Debug)]
 pub struct Plan {

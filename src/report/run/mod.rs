@@ -3,6 +3,7 @@
 mod case;
 mod control;
 mod left;
+mod progress;
 mod queues;
 mod scorecard;
 
@@ -10,5 +11,6 @@ pub use self::{
     case::{case_text, failures_text},
     control::control_text,
     left::left_text,
+    progress::RunProgress,
     scorecard::scorecard_text,
 };
