@@ -27,8 +27,6 @@ pub struct Facts {
     pub key_variable: &'static str,
     /// The header that carries the key.
     pub key_header: KeyHeader,
-    /// Whether servers elsewhere speak the same, many of them without a key.
-    pub is_spoken_elsewhere: bool,
     /// The most output tokens that a request asks for where its target says nothing; `None`: it then
     /// says nothing either.
     pub default_output: Option<u64>,
