@@ -27,9 +27,6 @@ pub struct Facts {
     pub key_variable: &'static str,
     /// The header that carries the key.
     pub key_header: KeyHeader,
-    /// The most output tokens that a request asks for where its target says nothing; `None`: it then
-    /// says nothing either.
-    pub default_output: Option<u64>,
     /// Fields of a target's `extra` that ask for its prompts to be cached.
     pub cache_fields: &'static [&'static str],
     /// Who counts the tokens of a model of no known family.
