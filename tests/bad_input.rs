@@ -174,7 +174,7 @@ fn values_that_cannot_be_sent_and_prices_that_stand_twice_are_refused_with_their
 
 #[test]
 fn a_key_that_cannot_be_meant_as_it_is_stops_check_and_run_before_anything_is_sent() {
-    let text = "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{ kind = \"words\", groups = [[\"x\"]] }]\n\
+    let text = "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{ kind = \"words\", any = [\"x\"] }]\n\
         [[target]]\nname = \"t\"\nprovider = \"openai\"\nmodel = \"m\"\n";
     let project = Project::new().with_cases(1).with("e.toml", text);
     for (key, told) in [
@@ -198,7 +198,7 @@ fn a_key_that_cannot_be_meant_as_it_is_stops_check_and_run_before_anything_is_se
 fn a_server_of_ones_own_gets_the_key_that_is_named_and_no_other() {
     let text = |server: &str| {
         format!(
-            "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{{ kind = \"words\", groups = [[\"x\"]] }}]\n\
+            "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{{ kind = \"words\", any = [\"x\"] }}]\n\
              [[target]]\nname = \"t\"\nprovider = \"p\"\nmodel = \"m\"\nmax_tokens = 9\n\
              [provider.p]\n{server}\n"
         )
