@@ -193,6 +193,28 @@ fn a_key_that_cannot_be_meant_as_it_is_stops_check_and_run_before_anything_is_se
     short.stdout_has("the value of `OPENAI_API_KEY` is shorter than 8 characters: too short to be hidden");
 }
 
+#[test]
+fn a_name_with_what_cannot_be_seen_is_refused_and_its_fault_shows_nothing_raw() {
+    let project = Project::new().with_cases(1);
+    for (name, code) in [
+        ("\\u001b[31mred", "U+001B"),
+        ("a\\u202eb", "U+202E"),
+        ("a\\u00ADb", "U+00AD"),
+        ("\\U000E0041", "U+E0041"),
+    ] {
+        let text = format!(
+            "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [\"{name}\"]\n\
+             [grader.\"{name}\"]\nkind = \"words\"\ngroups = [[\"x\"]]\n\
+             [[target]]\nname = \"{name}\"\nprovider = \"{name}\"\nmodel = \"m{name}\"\n\
+             [provider.\"{name}\"]\nkind = \"simulator\"\n"
+        );
+        project.write("e.toml", &text);
+        let said = project.caseload(&["check", "e.toml"]).exits(2).stderr;
+        assert_eq!(said.matches(&format!("{code}, which cannot be seen")).count(), 4, "{said}");
+        assert!(!said.contains(['\u{1b}', '\u{202e}', '\u{ad}', '\u{e0041}']), "{said:?}");
+    }
+}
+
 /// A gateway is not the provider: who speaks its protocol need not know its keys.
 #[test]
 fn a_server_of_ones_own_gets_the_key_that_is_named_and_no_other() {

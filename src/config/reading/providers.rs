@@ -40,6 +40,7 @@ impl Reading<'_> {
             self.hinted(&place, "no `kind` is named", "add a line such as `kind = \"openai\"`");
             return None;
         };
+        self.check_name("provider", name);
         let timeouts = written.timeouts;
         for (key, seconds) in [("connect_s", timeouts.connect_s), ("idle_s", timeouts.idle_s)] {
             if seconds.is_some_and(|seconds| !(seconds > 0.0 && seconds <= 86_400.0)) {
