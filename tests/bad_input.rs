@@ -204,7 +204,7 @@ fn a_name_with_what_cannot_be_seen_is_refused_and_its_fault_shows_nothing_raw() 
     ] {
         let text = format!(
             "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [\"{name}\"]\n\
-             [grader.\"{name}\"]\nkind = \"words\"\ngroups = [[\"x\"]]\n\
+             [grader.\"{name}\"]\nkind = \"words\"\nany = [\"x\"]\n\
              [[target]]\nname = \"{name}\"\nprovider = \"{name}\"\nmodel = \"m{name}\"\n\
              [provider.\"{name}\"]\nkind = \"simulator\"\n"
         );
