@@ -256,3 +256,10 @@ fn a_server_of_ones_own_gets_the_key_that_is_named_and_no_other() {
         assert_eq!(said.contains("over plain http"), is_open, "{url}: {said}");
     }
 }
+
+#[test]
+fn a_price_file_that_is_not_there_is_told_with_where_it_is_looked_for() {
+    let text = format!("prices = \"none.toml\"\n{}", crate::experiment("http://127.0.0.1:9", ""));
+    let project = Project::new().with_cases(1).with("e.toml", &text);
+    project.caseload(&["check", "e.toml"]).exits(2).stderr_has("`prices` names it, relative to");
+}
