@@ -1,5 +1,7 @@
 //! One session of a run: from the queues to the scorecard. `run` and `resume` share it.
 
+use std::{future::poll_fn, task::Poll};
+
 use clap::{
     Args,
     builder::{PathBufValueParser, TypedValueParser},
@@ -15,7 +17,7 @@ use crate::{
         show,
     },
     domain::{RunEvent, RunRow, RunStatus},
-    report::{count, duration, gates_text, left_text, scorecard_text},
+    report::{count, duration, gates_text, left_text, scorecard_text, wrapped},
 };
 
 /// What a session shows.
@@ -106,7 +108,7 @@ fn tell_lock(event: &RunEvent) {
 /// Tells why a session ended before all was done.
 pub(super) fn tell_stops(summary: &RunSummary) {
     for reason in &summary.stops {
-        output::note(&format!("stopped: {reason}"));
+        output::note(wrapped("stopped: ", &reason.to_string()).trim_end());
     }
 }
 
@@ -144,9 +146,11 @@ pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<
 /// The first Ctrl-C (or SIGTERM) asks to finish what is in flight, the second to stop now.
 fn interrupts() -> watch::Receiver<Shutdown> {
     let (sender, receiver) = watch::channel(Shutdown::No);
+    // From now on, so that a signal that comes between the two wishes is the second.
+    let mut signals = Signals::listen();
     tokio::spawn(async move {
         for wish in [Shutdown::Drain, Shutdown::Now] {
-            interrupted().await;
+            signals.next().await;
             let note = match wish {
                 Shutdown::Drain => "stopping: nothing new is started; Ctrl-C again stops at once",
                 _ => "stopping at once",
@@ -160,19 +164,40 @@ fn interrupts() -> watch::Receiver<Shutdown> {
     receiver
 }
 
+/// What asks the process to end.
 #[cfg(unix)]
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
+struct Signals(Vec<tokio::signal::unix::Signal>);
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        Self([SignalKind::interrupt(), SignalKind::terminate()].into_iter().flat_map(signal).collect())
+    }
+
+    /// Waits for the next one; where none can be heard, for ever.
+    async fn next(&mut self) {
+        poll_fn(|cx| {
+            let heard = self.0.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
+            if heard { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 }
 
+/// What asks the process to end.
 #[cfg(not(unix))]
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> Self {
+        Self
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }

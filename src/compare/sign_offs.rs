@@ -50,7 +50,7 @@ impl SignOff {
     /// Every fault of the file: a missing or empty field, a date that is none, a case that is not
     /// among `known`.
     pub fn read(file: &Path, known: &HashSet<&CaseId>) -> Result<Vec<Self>, Faults> {
-        Self::of(&Document::open(file)?, known)
+        Self::of(&Document::open(file, "`gates.sign_offs` names it, relative to the experiment file")?, known)
     }
 
     fn of(document: &Document, known: &HashSet<&CaseId>) -> Result<Vec<Self>, Faults> {

@@ -42,7 +42,7 @@ pub(crate) use self::event::samples as event_samples;
 pub use self::{
     answer_keeping::AnswerKeeping,
     attempt::{Attempt, AttemptEnd},
-    call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, Walk, Wire},
+    call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, USUAL_OUTPUT_TOKENS, Walk, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
     content::Content,
     dimension::PerDimension,

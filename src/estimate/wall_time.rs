@@ -1,7 +1,7 @@
 //! Wall time: the queues played in fast motion.
 //!
 //! One account is a line of requests before four token buckets and a limit on what is on the wire,
-//! which starts slow and grows fourfold: the rules of [`queue`](crate::queue), with drawn latencies in the
+//! which starts slow and grows fourfold: the rules of [`queue`], with drawn latencies in the
 //! place of a provider. Of very many requests the beginning is played and the rest follows at the
 //! pace of its second half.
 
@@ -208,14 +208,14 @@ struct Queue {
 
 impl Queue {
     fn new(limits: &Limits, targets: usize) -> Self {
-        let bucket = |per_minute| Bucket::new(per_minute, limits.burst_s);
+        let bursts = queue::bursts(limits.burst_s);
         let max = limits.max_in_flight.max(1) as usize;
         Self {
             buckets: [
-                bucket(limits.requests_per_minute),
-                bucket(limits.input_tokens_per_minute),
-                bucket(limits.output_tokens_per_minute),
-                bucket(limits.tokens_per_minute),
+                Bucket::new(limits.requests_per_minute, bursts.requests),
+                Bucket::new(limits.input_tokens_per_minute, bursts.input),
+                Bucket::new(limits.output_tokens_per_minute, bursts.output),
+                Bucket::new(limits.tokens_per_minute, limits.burst_s),
             ],
             output_reserved: limits.output_reserved,
             cache_reads_count: limits.cache_reads_count,
