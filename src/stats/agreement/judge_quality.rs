@@ -47,8 +47,9 @@ pub struct JudgeQuality {
 ///
 /// Each is a share with a Wilson interval on its own denominator; an empty denominator is
 /// [`NotEstimable::ZeroDenominator`]. Assumes that the human labels are a random sample of the judged
-/// cases: a sample enriched in disputed cases breaks precision, the negative predictive value and both
-/// pass shares, though not sensitivity and specificity.
+/// cases: one enriched in disputed cases breaks all of them. A sample chosen by the human's answer leaves
+/// sensitivity and specificity; one chosen by the judge's verdict leaves precision and the negative
+/// predictive value (Begg & Greenes 1983).
 ///
 /// # Errors
 /// A `confidence` outside (0, 1).
@@ -86,6 +87,16 @@ mod tests {
         assert!((quality.specificity.value.unwrap() - 1.0 / 6.0).abs() < 1e-12);
         assert_eq!(quality.specificity.of, 6);
         assert!((quality.sensitivity.value.unwrap() - 90.0 / 94.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn disputed_cases_drawn_twice_break_sensitivity_too() {
+        let sensitivity = |false_fail| {
+            let counts = JudgeCounts { true_pass: 90, false_fail, ..JudgeCounts::default() };
+            judge_quality(counts, 0.95).unwrap().sensitivity.value.unwrap()
+        };
+        assert!((sensitivity(10) - 0.9).abs() < 1e-12);
+        assert!((sensitivity(20) - 90.0 / 110.0).abs() < 1e-12);
     }
 
     #[test]
