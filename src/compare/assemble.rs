@@ -236,7 +236,7 @@ fn notes(difference: &Difference, flips: &super::Flips) -> Vec<String> {
 
 /// What the gates say, without the rest of a comparison: for simulations.
 #[cfg(test)]
-pub(super) fn judge_pair(a: &Side, b: &Side, gates: &Gates) -> Verdict {
+pub(super) fn judge_pair(a: &Side, b: &Side, gates: &Gates) -> Vec<super::GateResult> {
     let Pairing { matched, .. } = Pairing::of(a, b, false).expect("simulated sides are comparable");
     let paired = Paired {
         a,
@@ -249,5 +249,5 @@ pub(super) fn judge_pair(a: &Side, b: &Side, gates: &Gates) -> Verdict {
     };
     let mut results = paired.judge(gates);
     results.extend(judge_side(gates, b));
-    Verdict::of(&results)
+    results
 }

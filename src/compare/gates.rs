@@ -279,8 +279,8 @@ impl Paired<'_> {
             match self.confirmed.get(id) {
                 Some(Confirmed::NotConfirmed) => continue,
                 Some(Confirmed::Confirmed) => certain.push(id),
-                _ if status == CaseStatus::Regressed || (repeated && b.passes == 0) => certain.push(id),
-                _ if !repeated || status == CaseStatus::SuspectRegressed => open.push(id),
+                _ if status == CaseStatus::Regressed => certain.push(id),
+                _ if !repeated || b.passes == 0 || status == CaseStatus::SuspectRegressed => open.push(id),
                 _ => {}
             }
             new.push(id);
@@ -288,20 +288,24 @@ impl Paired<'_> {
         let lopsided = stats::sign_test(mended, new.len() as u64);
         let many = new.len() as u64 > mended && lopsided.p_exact <= Q;
         let total = new.len();
+        let would_decide = Some("fresh answers to them: `caseload confirm`".to_owned());
         match () {
             () if !certain.is_empty() => judged(
                 GateVerdict::Fail,
                 format!("{} newly fail a hard grader: {}", cases(certain.len()), named(&certain)),
             ),
-            () if many => judged(
-                GateVerdict::Fail,
-                format!(
-                    "{} newly fail a hard grader and {mended} no longer do (p = {:.4}): {}",
+            // That many fail is beyond chance, and of none is it shown that it does.
+            () if many => Judged {
+                verdict: GateVerdict::CannotTell,
+                why: format!(
+                    "{} newly fail a hard grader and {mended} no longer do (p = {:.4}), none of them beyond its own \
+                     noise: {}",
                     cases(total),
                     lopsided.p_exact,
                     named(&new)
                 ),
-            ),
+                would_decide,
+            },
             () if !open.is_empty() => Judged {
                 verdict: GateVerdict::CannotTell,
                 why: format!(
@@ -309,7 +313,7 @@ impl Paired<'_> {
                     cases(open.len()),
                     named(&open)
                 ),
-                would_decide: Some("fresh answers to them: `caseload confirm`".to_owned()),
+                would_decide,
             },
             () if total > 0 => judged(
                 GateVerdict::Pass,
