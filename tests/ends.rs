@@ -105,7 +105,13 @@ fn a_run_that_ends_with_any_other_exit_code_leaves_one_file() {
 
 #[test]
 fn every_signal_that_asks_to_end_drains_and_leaves_one_file_that_holds_every_answer() {
-    for (asked, times) in [(Signal::INT, 1), (Signal::TERM, 1)] {
+    for (asked, times) in [
+        (Signal::INT, 1),
+        (Signal::TERM, 1),
+        (Signal::HUP, 1),
+        // A shell and the kernel both tell of a closed terminal: that is no second wish.
+        (Signal::HUP, 3),
+    ] {
         let stub = slow();
         let project = project(&stub, 400, "");
         let child = under_way(&stub, &project);
@@ -122,7 +128,9 @@ fn every_signal_that_asks_to_end_drains_and_leaves_one_file_that_holds_every_ans
 
 #[test]
 fn whoever_insists_ends_at_once_and_still_leaves_one_file() {
-    for [first, second] in [[Signal::INT, Signal::INT], [Signal::TERM, Signal::INT]] {
+    for [first, second] in
+        [[Signal::INT, Signal::INT], [Signal::TERM, Signal::INT], [Signal::HUP, Signal::TERM]]
+    {
         let never = Stub::new(|at, _| {
             let answer = Answer::chat("right");
             if at < 12 { answer } else { answer.after(Duration::from_secs(60)) }
@@ -138,6 +146,31 @@ fn whoever_insists_ends_at_once_and_still_leaves_one_file() {
         let (trials, status) = file_alone(&project);
         assert!(trials >= 12 && status == "interrupted", "{trials} {status}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_was_started_to_outlive_its_terminal_does_so() {
+    use std::process::{Command, Stdio};
+
+    let stub = slow();
+    let project = project(&stub, 60, "");
+    let mut child = Command::new("nohup")
+        .args([env!("CARGO_BIN_EXE_caseload"), "run", "e.toml", "--quiet"])
+        .current_dir(project.path(""))
+        .env("TEST_KEY", "sk-test-123")
+        .env("CASELOAD_STORE", project.store())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while stub.count() < 12 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, Signal::HUP);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(file_alone(&project), (60, "complete".to_owned()));
 }
 
 #[test]
@@ -190,7 +223,7 @@ fn at_thirty_moments_whatever_ends_a_run_its_file_is_whole_at_once_or_after_the_
         thread::sleep(Duration::from_millis(moment * moment * 617 % 700));
         match moment % 4 {
             0 => child.kill().unwrap(),
-            1 => signal(&child, Signal::INT),
+            1 => signal(&child, Signal::HUP),
             2 => signal(&child, Signal::TERM),
             _ => {
                 signal(&child, Signal::INT);

@@ -6,7 +6,9 @@ use clap::{
 };
 use tokio::sync::watch;
 
-use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
+use super::{
+    compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress, signals::Signals,
+};
 use crate::{
     app::{
         self, AppError, EventFile, Listener, RunSummary, Session, Shutdown, Store,
@@ -141,12 +143,14 @@ pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<
     Ok(())
 }
 
-/// The first Ctrl-C (or SIGTERM) asks to finish what is in flight, the second to stop now.
+/// The first Ctrl-C, SIGTERM or hang-up asks to finish what is in flight, the second Ctrl-C or SIGTERM to
+/// stop now.
 fn interrupts() -> watch::Receiver<Shutdown> {
     let (sender, receiver) = watch::channel(Shutdown::No);
     tokio::spawn(async move {
+        let mut signals = Signals::listen();
         for wish in [Shutdown::Drain, Shutdown::Now] {
-            interrupted().await;
+            signals.next(wish).await;
             let note = match wish {
                 Shutdown::Drain => "stopping: nothing new is started; Ctrl-C again stops at once",
                 _ => "stopping at once",
@@ -158,21 +162,4 @@ fn interrupts() -> watch::Receiver<Shutdown> {
         }
     });
     receiver
-}
-
-#[cfg(unix)]
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else { return std::future::pending().await };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
-}
-
-#[cfg(not(unix))]
-async fn interrupted() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
