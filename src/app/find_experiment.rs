@@ -12,13 +12,15 @@ const OFFERED: usize = 8;
 /// The name of the experiment that `text` means, and its runs, the oldest first.
 ///
 /// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
-/// the experiment of the latest run is meant.
+/// the experiment of the latest run is meant, as `latest` means it.
 pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), AppError> {
     let mut runs = store.list_runs()?;
+    if runs.is_empty() {
+        return Err(StoreError::NoRuns.into());
+    }
     runs.reverse();
-    let latest = runs.last().ok_or(StoreError::NoRuns)?;
     let name = match text {
-        None => latest.experiment.clone(),
+        None => store.find_run("latest")?.experiment,
         Some(text) => choose(text, &runs)?,
     };
     runs.retain(|run| run.experiment == name);

@@ -21,7 +21,7 @@ use super::{
     written::WrittenExperiment,
 };
 use crate::{
-    domain::{Cost, Fault, Faults, Price, Shard},
+    domain::{Aside, Cost, Fault, Faults, Price, Shard},
     golden::Selection,
 };
 
@@ -191,6 +191,14 @@ impl Reading<'_> {
                 "name",
                 format!("`{name}` cannot name runs"),
                 "use letters, digits, `-`, `_` and `.`",
+            );
+        } else if let Some(aside) = Aside::of(name) {
+            self.hinted(
+                "name",
+                format!(
+                    "`{name}` ends as the runs of `confirm` and `rehearse` do, which `latest` passes over"
+                ),
+                &format!("name it without `{}` at its end", aside.suffix()),
             );
         }
         name.to_owned()
