@@ -153,10 +153,14 @@ fn a_decided_comparison_ends_the_run_and_says_what_it_saved() {
     );
     let project = Project::new().with_cases(1_200).with("e.toml", &text);
     let finished = project.caseload(&["run", "e.toml", "--quiet"]).exits(0);
-    assert!(finished.stderr.contains("decided early: `new`: the gate fails after"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("decided early: `new`: worse after"), "{}", finished.stderr);
     let asked = project.sql::<i64>("SELECT count(*) FROM trial");
     assert!(asked < 2_000, "{asked}");
     project.caseload(&["show"]).exits(0).stdout_has("were saved");
+    // What was left is not missing, and the decision is no gate.
+    project.caseload(&["resume", "latest", "--quiet"]).exits(0).stderr_has("decided early");
+    assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial"), asked);
+    project.caseload(&["show", "--gate"]).exits(0);
     let other = text.replace("against = \"old\"", "against = \"none\"");
     project.write("other.toml", &other);
     for command in ["check", "run"] {

@@ -147,6 +147,48 @@ fn a_budget_is_refused_where_nobody_can_say_how_long_an_answer_is() {
     }
 }
 
+#[test]
+fn a_budget_is_kept_by_what_the_model_or_the_request_says_of_the_longest_answer() {
+    for (model, target) in [("gpt-4o", ""), ("m", "extra = { max_completion_tokens = 100 }")] {
+        let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+        let text = budgeted(&stub.url(), "100.00", target).replace("\"m\"", &format!("\"{model}\""));
+        let project = Project::new().with_cases(2).with("e.toml", &text);
+        project.caseload(&["run", "e.toml"]).exits(0);
+        assert_eq!(stub.count(), 2, "{model}");
+    }
+    let stub = Stub::new(|_, _| Answer::chat("It is right 0."));
+    let project = Project::new().with_cases(2).with("e.toml", &budgeted(&stub.url(), "100.00", ""));
+    project.caseload(&["run", "e.toml"]).exits(2).stderr_has("how long an answer of target `t` can be");
+}
+
+/// A program of 1,024 tokens at most, as nobody had promised, spent $1.80 of $0.05.
+#[test]
+fn a_budget_over_an_application_holds_by_what_the_experiment_says_of_its_answers() {
+    let text = |target: &str| {
+        format!(
+            "name = \"test\"\ngolden = \"golden.jsonl\"\nMAX\n[[target]]\nname = \"bot\"\nprovider = \"p\"\n{target}\n\
+             [provider.p]\nkind = \"exec\"\nshell = true\ncommand = 'read -r line; echo 14'\n\
+             workers = 1\n{}",
+            prices("input = 1.00, output = 2000.00").replace("\"m\"", "\"bot\"")
+        )
+    };
+    let unbounded = text("max_tokens = 10").replace("MAX", "");
+    let project = Project::new().with_cases(3).with("e.toml", &unbounded);
+    let estimate = project.caseload(&["estimate", "e.toml", "--json"]).exits(0).json();
+    assert_eq!(estimate["total"]["cost_ceiling_usd"], Value::Null);
+
+    project.write("e.toml", &text("max_tokens = 10").replace("MAX", "max_cost_usd = 0.05"));
+    let refused = project.caseload(&["run", "e.toml"]).exits(2);
+    refused
+        .stderr_has("what an answer of application `bot` may cost at most")
+        .stderr_has("max_cost_per_answer_usd");
+
+    project.write("e.toml", &text("max_cost_per_answer_usd = 0.02").replace("MAX", "max_cost_usd = 0.05"));
+    // Nobody tells what the answers cost, so each counts as what it may.
+    project.caseload(&["run", "e.toml"]).exits(4);
+    assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE outcome = 'answered'"), 2);
+}
+
 /// A target without `max_tokens` had a "ceiling" at 1,024 tokens.
 #[test]
 fn without_max_tokens_the_ceiling_is_the_models_own_or_unknown() {

@@ -40,6 +40,8 @@ pub struct CheckedTarget {
     pub model: ModelId,
     /// What it costs, where that is known.
     pub price: Option<Price>,
+    /// Whether it is an application, which may tell the cost of each answer.
+    pub tells_cost: bool,
     /// From when on it costs that, where it is not known what it costs today.
     pub price_begins: Option<Date>,
     /// What it asks to be cached.
@@ -63,6 +65,7 @@ pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
         name: target.name.clone(),
         model: target.settings.model.clone(),
         price: target.prices.standard().cloned(),
+        tells_cost: settings.providers[target.provider].kind.is_application(),
         price_begins: ready.price_begins[position],
         cached: experiment.cached_parts(TargetPos::at(position)),
     });

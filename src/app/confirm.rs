@@ -249,6 +249,15 @@ mod tests {
     }
 
     #[test]
+    fn a_budget_that_cannot_be_kept_is_refused_before_a_run_is_made() {
+        let stored = Stored::new();
+        let asking = Asking { repeats: 4, max_cost: "1".parse().ok() };
+        let error = flips(&stored).ask_again(asking).unwrap_err().to_string();
+        assert!(error.contains("model `m-good` has no price, so the budget"), "{error}");
+        assert_eq!(stored.open().list_runs().unwrap().len(), 1);
+    }
+
+    #[test]
     fn answers_that_were_paid_for_are_not_replaced_by_others() {
         let stored = Stored::new();
         let flips = flips(&stored);

@@ -11,8 +11,8 @@ const OFFERED: usize = 8;
 
 /// The name of the experiment that `text` means, and its runs, the oldest first.
 ///
-/// A text is the name of an experiment, the beginning of one, or of one of its runs; without a text
-/// the experiment of the latest run is meant, as `latest` means it.
+/// A text is the name of an experiment, the beginning of one, or the name of one of its runs, such as
+/// `latest`; without a text the experiment of `latest` is meant.
 pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), AppError> {
     let mut runs = store.list_runs()?;
     if runs.is_empty() {
@@ -21,6 +21,7 @@ pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Ve
     runs.reverse();
     let name = match text {
         None => store.find_run("latest")?.experiment,
+        Some(text) if text == "latest" || text.starts_with("latest~") => store.find_run(text)?.experiment,
         Some(text) => choose(text, &runs)?,
     };
     runs.retain(|run| run.experiment == name);
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn an_experiment_is_found_by_its_name_its_beginning_and_one_of_its_runs() {
         let stored = Stored::new();
-        for text in [None, Some("test"), Some("te"), Some("test-1")] {
+        for text in [None, Some("test"), Some("te"), Some("test-1"), Some("latest"), Some("latest~0")] {
             let (name, runs) = find_runs(&stored.open(), text).unwrap();
             assert_eq!((name.as_str(), runs.len()), ("test", 1), "{text:?}");
         }

@@ -89,7 +89,9 @@ pub(super) fn again(
         Ok(())
     })?;
     let prices = prices.into_iter().nth(at).unwrap_or_default();
-    Ok(Experiment::prepare(settings, vec![config::since(prices, today())], cases, None)?)
+    let experiment = Experiment::prepare(settings, vec![config::since(prices, today())], cases, None)?;
+    experiment.check_budget(&[])?;
+    Ok(experiment)
 }
 
 /// Makes the run of one side in the store.

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config::Experiment,
-    domain::RunRow,
+    domain::{AnswerKeeping, RunRow},
     runner::{self, RunError},
     store::{Store, StoreError, ToGrade},
 };
@@ -28,11 +28,18 @@ pub struct Regraded {
 /// Grades the stored answers of the run that `text` means, with its graders as this program has them.
 ///
 /// # Errors
-/// There is no such run, another process works on it, or the store fails.
+/// There is no such run, it kept no answers, another process works on it, or the store fails.
 pub fn grade(path: &Path, text: &str) -> Result<Regraded, AppError> {
     let store = open_to_write(path)?;
     let detail = find_run(&store, text)?;
     let experiment = thaw(&store, &detail)?;
+    if experiment.settings.store_answers == AnswerKeeping::Hash {
+        let name = &detail.row.name;
+        return Err(AppError::hinted(
+            format!("`{name}` kept only the hashes of its answers: there is nothing to grade again"),
+            "run it anew, or with `store_answers = \"full\"` from now on",
+        ));
+    }
     let run = detail.row.id;
     Ok(Regraded { run, answers: grade_stored(store, run, &experiment, ToGrade::All)? })
 }
@@ -72,6 +79,14 @@ mod tests {
         let before = verdicts();
         assert_eq!(grade(&stored.path(), "test-1").unwrap().answers, 32);
         assert_eq!(verdicts(), before);
+    }
+
+    #[test]
+    fn answers_that_were_not_kept_cannot_be_graded_again() {
+        let stored = Stored::empty("store_answers = \"hash\"\n");
+        stored.run();
+        let error = grade(&stored.path(), "latest").unwrap_err().to_string();
+        assert!(error.starts_with("`test-1` kept only the hashes of its answers"), "{error}");
     }
 
     #[test]

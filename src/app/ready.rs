@@ -80,6 +80,7 @@ impl Ready {
         hopeless(&golden, &selected, &settings).none_or(())?;
         let cases = of_shard(&selected, &settings)?;
         let experiment = Experiment::prepare(settings, prices, cases, Some(&golden))?;
+        experiment.check_budget(&price_begins)?;
         Ok(Self { experiment, golden, selected, price_begins, store })
     }
 

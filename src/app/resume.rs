@@ -44,6 +44,7 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
     let detail = find_run(&store, text)?;
     let experiment = thaw(&store, &detail)?;
     config::missing_keys(&experiment.settings.providers).none_or(())?;
+    experiment.check_budget(&[])?;
     grade_stored(store, detail.row.id, &experiment, ToGrade::Ungraded)?;
 
     let mut store = open_to_write(path)?;

@@ -17,7 +17,7 @@ use crate::{
         show,
     },
     domain::{RunEvent, RunRow, RunStatus},
-    report::{count, duration, gates_text, left_text, scorecard_text},
+    report::{count, duration, gates_text, left_text, scorecard_text, wrapped},
 };
 
 /// What a session shows.
@@ -108,7 +108,7 @@ fn tell_lock(event: &RunEvent) {
 /// Tells why a session ended before all was done.
 pub(super) fn tell_stops(summary: &RunSummary) {
     for reason in &summary.stops {
-        output::note(&format!("stopped: {reason}"));
+        output::note(wrapped("stopped: ", &reason.to_string()).trim_end());
     }
 }
 
@@ -147,8 +147,9 @@ pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<
 /// stop now.
 fn interrupts() -> watch::Receiver<Shutdown> {
     let (sender, receiver) = watch::channel(Shutdown::No);
+    // From now on, so that a signal that comes between the two wishes is the second.
+    let mut signals = Signals::listen();
     tokio::spawn(async move {
-        let mut signals = Signals::listen();
         for wish in [Shutdown::Drain, Shutdown::Now] {
             signals.next(wish).await;
             let note = match wish {

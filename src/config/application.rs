@@ -17,7 +17,7 @@ use crate::{
     domain::Fault,
     providers::{
         BodyTemplate, Exec, ExecMode, ExecSettings, HttpApp, HttpAppSettings, HttpSettings, Kind, Provider,
-        exec::find_program, tells_of_a_secret,
+        exec::find_program, openai, tells_of_a_secret,
     },
     queue::{QueueSettings, RetryPolicy},
 };
@@ -94,7 +94,7 @@ impl Reading<'_> {
             told.extend(foreign(&http).into_iter().map(|key| (key, "http")));
         }
         if kind.is_application() {
-            told.extend(foreign(&models).into_iter().map(|key| (key, "openai")));
+            told.extend(foreign(&models).into_iter().map(|key| (key, openai::FACTS.name)));
         }
         for (key, owner) in told {
             let message = format!("`{key}` belongs to `kind = \"{owner}\"`, and this is `{kind}`");

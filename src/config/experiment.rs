@@ -2,16 +2,17 @@
 
 use std::{collections::HashSet, sync::Arc};
 
+use jiff::civil::Date;
 use rayon::prelude::*;
 
 use super::{
     settings::Settings,
-    target::{Target, demand, ready_targets},
+    target::{Target, ready_targets},
 };
 use crate::{
     domain::{
-        Asked, AskerPos, Bounds, Call, Case, CaseId, CasePos, Cost, Fault, Faults, Price, Prompt, Purpose,
-        Question, Repeat, TargetName, TargetPos, TrialKey, Walk,
+        Asked, AskerPos, Bounds, Call, Case, CaseId, CasePos, Cost, Demand, Fault, Faults, Price, Prompt,
+        Purpose, Question, Repeat, TargetName, TargetPos, TrialKey, Walk,
     },
     golden::GoldenSet,
     grading::{Grader, GraderCache},
@@ -62,9 +63,6 @@ impl Experiment {
         let experiment = Self { settings, targets, cases };
         experiment.check_recordings(whole, &mut faults);
         experiment.check_prompts(&mut faults);
-        if faults.0.is_empty() {
-            experiment.check_budget(&mut faults);
-        }
         faults.none_or(experiment)
     }
 
@@ -108,7 +106,7 @@ impl Experiment {
             asker: AskerPos(key.target.0),
             outgoing,
             worst: target.worst_case(bounds),
-            demand: demand(input, bounds.said_output),
+            demand: Demand { input, output: bounds.reserved_output() },
             first_attempt,
             walk: Walk::default(),
             seed,
@@ -120,6 +118,20 @@ impl Experiment {
     pub fn bounds(&self, target: TargetPos) -> Bounds {
         let ask = || self.question(target, CasePos(0), Repeat::FIRST);
         if self.cases.is_empty() { Bounds::default() } else { self.targets[target.index()].bounds(&ask()) }
+    }
+
+    /// The most output tokens that one attempt of a target can be billed for; `None` where nobody can say.
+    pub fn most_output(&self, target: TargetPos) -> Option<u64> {
+        let target_of = &self.targets[target.index()];
+        if let Some(outputs) = &target_of.outputs {
+            return Some(outputs.most_output());
+        }
+        // A model is told the same limit in every case.
+        let differing = if target_of.kind.is_simulated() { self.cases.len() } else { 1 };
+        let questions = (0..self.cases.len().min(differing))
+            .map(|case| self.question(target, CasePos::at(case), Repeat::FIRST));
+        let outputs = questions.map(|question| target_of.bounds(&question).output);
+        outputs.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
     /// The most that one attempt of a trial can cost; `None` where nobody can say.
@@ -190,24 +202,44 @@ impl Experiment {
 }
 
 impl Experiment {
-    /// What goes on the wire decides what an answer may cost: where that says nothing that is known, no
-    /// budget can be kept.
-    fn check_budget(&self, faults: &mut Faults) {
-        if self.settings.max_cost.is_none() {
-            return;
+    /// A budget can only be kept where the most that an answer can cost is known, and what goes on the
+    /// wire decides that. Asked wherever something is about to be spent, before a run is made for it.
+    /// `begins`: when the first price of a target's model will hold, where that is known and to come.
+    ///
+    /// # Errors
+    /// Every target of which nobody can say what it may cost.
+    pub fn check_budget(&self, begins: &[Option<Date>]) -> Result<(), Faults> {
+        if self.settings.max_cost.is_none() || self.cases.is_empty() {
+            return Ok(());
         }
-        for (at, target) in (0..).map(TargetPos).zip(&self.targets) {
-            if target.prices.standard().is_some() && self.bounds(at).output.is_none() {
-                let message = format!(
-                    "nobody can say how long an answer of target `{}` can be, so the budget `max_cost_usd` cannot be kept",
-                    target.name
-                );
-                let fault = Fault::of_file(&self.settings.name, message);
-                faults.0.push(
-                    fault.with_hint("set `max_tokens` and leave it out of `extra`, or run without a budget"),
-                );
-            }
-        }
+        let targets = (0..self.targets.len()).map(TargetPos::at);
+        let unknown = targets.filter(|&target| self.worst_case(target, CasePos(0)).is_none());
+        Faults(unknown.map(|target| self.without_worst_case(target, begins)).collect()).none_or(())
+    }
+
+    fn without_worst_case(&self, at: TargetPos, begins: &[Option<Date>]) -> Fault {
+        let target = &self.targets[at.index()];
+        let (name, model) = (&target.name, &target.settings.model);
+        let begins = begins.get(at.index()).copied().flatten();
+        let before = begins.map(|day| format!(" before {day}")).unwrap_or_default();
+        let (what, hint) = if target.kind.is_application() {
+            (
+                format!("nobody can say what an answer of application `{name}` may cost at most"),
+                "say it as the target's `max_cost_per_answer_usd`, or run without a budget".to_owned(),
+            )
+        } else if target.prices.standard().is_none() {
+            (
+                format!("model `{model}` has no price{before}"),
+                format!("add a `[[price]]` row for `{model}`, or run without a budget"),
+            )
+        } else {
+            (
+                format!("nobody can say how long an answer of target `{name}` can be"),
+                "set `max_tokens` and leave it out of `extra`, or run without a budget".to_owned(),
+            )
+        };
+        let message = format!("{what}, so the budget `max_cost_usd` cannot be kept");
+        Fault::of_file(&self.settings.name, message).at(format!("target `{name}`")).with_hint(hint)
     }
 }
 

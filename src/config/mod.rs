@@ -33,5 +33,5 @@ pub use self::{
         CONFIG_FORM, Frozen, StoredError, comparable_target, gates_of_stored, stored_gates, stored_target,
         target_settings,
     },
-    target::{Target, reserved_output},
+    target::Target,
 };

@@ -12,9 +12,7 @@ impl Experiment {
     /// Whether a target may use answers of earlier runs again.
     pub fn reuses(&self, target: TargetPos) -> bool {
         let target = &self.targets[target.index()];
-        let kind = &self.settings.providers[target.provider].kind;
-        // What an application answers hangs on its code and its index, which nobody sees from here.
-        target.settings.reuse && !kind.is_recorded() && !kind.is_application()
+        target.settings.reuse && target.kind.is_seen_whole()
     }
 
     /// The hash of a trial's request, where its target's answers may be used again: BLAKE3 over the

@@ -59,6 +59,8 @@ pub struct TargetSettings {
     pub simulate: SimulatedTarget,
     /// Whether answers of earlier runs to identical requests are used again.
     pub reuse: bool,
+    /// The most that one answer of an application costs; `None` where the experiment does not say.
+    pub max_cost_per_answer: Option<Cost>,
 }
 
 /// A whole experiment as it is meant.
@@ -110,13 +112,5 @@ impl Settings {
             named: self.named_graders.clone(),
             pass_if: self.pass_if,
         }
-    }
-
-    /// The settings of the account that `target` uses.
-    pub(super) fn provider_of(&self, target: &TargetSettings) -> &ProviderSettings {
-        self.providers
-            .iter()
-            .find(|provider| provider.name == target.provider)
-            .expect("every target's provider was resolved")
     }
 }

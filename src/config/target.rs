@@ -1,6 +1,9 @@
 //! A target made ready: its template compiled, its recordings read, what a trial of it asks and may cost.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     prompt::PromptTemplate,
@@ -11,12 +14,9 @@ use crate::{
         Bounds, Case, Cost, Demand, Fault, Faults, Parameters, Price, Prompt, Question, TargetName, Tariff,
         UnixMillis,
     },
-    providers::{Dialect, Kind, ReplayOutputs, Tokenizer, bounds_by_prompt, estimate_input_tokens},
+    providers::{Dialect, Kind, ReplayOutputs, Tokenizer, bounds_of_application, estimate_input_tokens},
     spend::Prices,
 };
-
-/// Output tokens reserved for a trial whose target sets no limit.
-const DEFAULT_OUTPUT_TOKENS: u64 = 1_024;
 
 /// A target made ready to ask.
 #[derive(Debug)]
@@ -35,6 +35,9 @@ pub struct Target {
     pub outputs: Option<Arc<ReplayOutputs>>,
     /// What puts its questions into words, where it is a model.
     dialect: Option<Box<dyn Dialect>>,
+    /// The output that its account's limits are asked for: the same by all its questions, so that only
+    /// the first is put into words for it.
+    reserved_output: OnceLock<u64>,
     pub(super) parameters: Arc<Parameters>,
     pub(super) template: Arc<PromptTemplate>,
 }
@@ -52,38 +55,26 @@ impl Target {
 
     /// The most that one attempt with this question can be billed for.
     pub(super) fn bounds(&self, question: &Question) -> Bounds {
-        match &self.dialect {
-            Some(dialect) => dialect.wire(question).bounds,
-            None => bounds_by_prompt(question),
+        match (&self.dialect, &self.outputs) {
+            (Some(dialect), _) => dialect.wire(question).bounds,
+            (None, Some(outputs)) => outputs.bounds(question),
+            (None, None) if self.kind.is_simulated() => self.settings.simulate.bounds(question),
+            (None, None) => bounds_of_application(question),
         }
     }
 
-    /// What a question asks of the account's token limits, before it is put into words.
+    /// What a question asks of the account's token limits.
     pub(super) fn demand(&self, question: &Question) -> Demand {
-        // Only what is added to a request can say another limit than the target's own.
-        let said_output = match self.parameters.extra.is_empty() {
-            true => self.parameters.max_tokens.map(u64::from),
-            false => self.bounds(question).said_output,
-        };
-        demand(estimate_input_tokens(&question.prompt), said_output)
+        let output = self.reserved_output.get_or_init(|| self.bounds(question).reserved_output());
+        Demand { input: estimate_input_tokens(&question.prompt), output: *output }
     }
 
-    /// The most that one attempt within these bounds can cost; `None` where nobody can say.
+    /// The most that one attempt within these bounds can cost; `None` where nobody can say. What the
+    /// experiment says itself goes before what follows from the price.
     pub(super) fn worst_case(&self, bounds: Bounds) -> Option<Cost> {
-        self.prices.worst(bounds, Tariff::Standard, UnixMillis::now())
+        let by_price = || self.prices.worst(bounds, Tariff::Standard, UnixMillis::now());
+        self.settings.max_cost_per_answer.or_else(by_price)
     }
-}
-
-/// What a prompt of so many tokens asks of the account's limits, where the request says this limit of
-/// output.
-pub(super) fn demand(input: u64, said_output: Option<u64>) -> Demand {
-    Demand { input, output: said_output.unwrap_or(DEFAULT_OUTPUT_TOKENS) }
-}
-
-/// The output tokens that an answer within these bounds is taken to have at most: as many as its request
-/// says, else as is usual.
-pub fn reserved_output(bounds: Bounds) -> u64 {
-    bounds.said_output.unwrap_or(DEFAULT_OUTPUT_TOKENS)
 }
 
 pub(super) fn ready_targets(
@@ -112,6 +103,7 @@ pub(super) fn ready_targets(
             kind,
             prices: Prices::of_model(prices),
             dialect: kind.dialect(account.base_url.as_deref(), account.max_tokens_field),
+            reserved_output: OnceLock::new(),
             outputs: recorded_outputs(kind, target.outputs.as_deref(), faults),
             parameters: Arc::new(target.parameters.clone()),
             template: Arc::new(template),

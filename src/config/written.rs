@@ -80,6 +80,8 @@ pub(super) struct WrittenTarget {
     pub(super) outputs: Option<PathBuf>,
     pub(super) simulate: Option<SimulatedTarget>,
     pub(super) reuse: Option<bool>,
+    // Of an application.
+    pub(super) max_cost_per_answer_usd: Option<f64>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -89,6 +89,9 @@ pub struct Demand {
     pub output: u64,
 }
 
+/// Output tokens that an answer is taken to need where its request says no limit.
+pub const USUAL_OUTPUT_TOKENS: u64 = 1_024;
+
 /// The most tokens that one attempt can be billed for; `None`: nobody can say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
@@ -98,6 +101,14 @@ pub struct Bounds {
     pub output: Option<u64>,
     /// The limit of output that the request itself says.
     pub said_output: Option<u64>,
+}
+
+impl Bounds {
+    /// The output tokens that an account's limits are asked for: as many as the request says, else as
+    /// is usual.
+    pub fn reserved_output(self) -> u64 {
+        self.said_output.unwrap_or(USUAL_OUTPUT_TOKENS)
+    }
 }
 
 /// The method of a request.

@@ -44,7 +44,7 @@ pub use self::{
     answer_keeping::AnswerKeeping,
     aside::Aside,
     attempt::{Attempt, AttemptEnd},
-    call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, Walk, Wire},
+    call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, USUAL_OUTPUT_TOKENS, Walk, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},
     content::Content,
     dimension::PerDimension,

@@ -25,6 +25,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// More tokens than any answer has: beyond it a count is nonsense, and sums stay far from overflow.
+    pub const MAX_COUNT: u64 = 1 << 40;
+
+    /// Whether this can be what one answer used: every part is a count, and reasoning a part of the output.
+    pub fn is_plausible(&self) -> bool {
+        let Self { input_uncached, cache_read, output, reasoning, .. } = *self;
+        let parts = [input_uncached, cache_read, output, self.cache_write_5m, self.cache_write_30m];
+        parts.into_iter().chain([self.cache_write_1h]).all(|count| count <= Self::MAX_COUNT)
+            && reasoning.is_none_or(|reasoning| reasoning <= output)
+    }
+
     /// The whole input: uncached, read and written.
     pub fn input_total(&self) -> u64 {
         self.input_uncached + self.cache_read + self.cache_writes()

@@ -13,7 +13,7 @@ use super::{
     wall_time::{Answers, CacheUse, Job, PLAYED, Played, play},
 };
 use crate::{
-    config::{Experiment, Target, reserved_output},
+    config::{Experiment, Target},
     domain::TargetPos,
     queue::Limits,
     stats::special::normal_quantile,
@@ -155,7 +155,7 @@ impl Account {
 /// The requests of an account in the order in which a run sends them, as many as are played.
 fn jobs(experiment: &Experiment, targets: &[TargetPos], inputs: &[InputTokens]) -> Vec<Job> {
     let deepest = experiment.cases.iter().map(|planned| planned.repeats).max().unwrap_or(0);
-    let reserved = |&target: &TargetPos| reserved_output(experiment.bounds(target)) as f64;
+    let reserved = |&target: &TargetPos| experiment.bounds(target).reserved_output() as f64;
     let reserved: &[f64] = &targets.iter().map(reserved).collect::<Vec<f64>>();
     let rounds = 1..=deepest;
     rounds

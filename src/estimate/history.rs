@@ -250,7 +250,7 @@ struct Counts {
 impl Counts {
     fn note(&mut self, trial: &TrialRow) {
         self.ended += 1;
-        self.attempts += u64::from(trial.attempts.max(1));
+        self.attempts += u64::from(trial.attempts.unwrap_or(1).max(1));
         if let Some(usage) = trial.usage {
             self.cache_read += usage.cache_read;
             self.input += usage.input_total();

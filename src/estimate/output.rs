@@ -9,7 +9,7 @@ use super::{
     history::{Basis, PastCase, TargetHistory},
 };
 use crate::{
-    config::{Experiment, PlannedCase, reserved_output},
+    config::{Experiment, PlannedCase},
     domain::TargetPos,
     stats::{self, Clusters, Projection, SampleTable},
 };
@@ -61,9 +61,8 @@ pub struct SegmentOutput {
 /// Projects the output of `target`.
 pub fn output_tokens(experiment: &Experiment, target: TargetPos, history: &TargetHistory) -> OutputTokens {
     let requests: u64 = experiment.cases.iter().map(|planned| u64::from(planned.repeats)).sum();
-    let bounds = experiment.bounds(target);
-    let reserved = requests as f64 * reserved_output(bounds) as f64;
-    let ceiling = bounds.output.map(|most| requests as f64 * most as f64);
+    let reserved = requests as f64 * experiment.bounds(target).reserved_output() as f64;
+    let ceiling = experiment.most_output(target).map(|most| requests as f64 * most as f64);
     let past: Vec<&PastCase> = history.cases.iter().filter(|case| !case.outputs.is_empty()).collect();
     let past_trials = past.iter().map(|case| case.outputs.len()).sum();
     let total = project(&experiment.cases, &past, history.basis).unwrap_or(SHARES.times(reserved));

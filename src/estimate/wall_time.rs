@@ -208,14 +208,14 @@ struct Queue {
 
 impl Queue {
     fn new(limits: &Limits, targets: usize) -> Self {
-        let bucket = |per_minute| Bucket::new(per_minute, limits.burst_s);
+        let bursts = queue::bursts(limits.burst_s);
         let max = limits.max_in_flight.max(1) as usize;
         Self {
             buckets: [
-                bucket(limits.requests_per_minute),
-                bucket(limits.input_tokens_per_minute),
-                bucket(limits.output_tokens_per_minute),
-                bucket(limits.tokens_per_minute),
+                Bucket::new(limits.requests_per_minute, bursts.requests),
+                Bucket::new(limits.input_tokens_per_minute, bursts.input),
+                Bucket::new(limits.output_tokens_per_minute, bursts.output),
+                Bucket::new(limits.tokens_per_minute, limits.burst_s),
             ],
             output_reserved: limits.output_reserved,
             cache_reads_count: limits.cache_reads_count,

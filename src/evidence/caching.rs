@@ -23,7 +23,7 @@ pub struct Caching {
 
 impl Caching {
     pub(super) fn note(&mut self, trial: &TrialRow, prices: &Prices) {
-        let (Some(usage), AnswerSource::Live) = (&trial.usage, trial.source) else { return };
+        let (Some(usage), Some(AnswerSource::Live)) = (&trial.usage, trial.source) else { return };
         if usage.cache_read + usage.cache_writes() == 0 {
             return;
         }
@@ -42,11 +42,11 @@ impl Caching {
 /// What an answer would have cost more without a cache, in picodollars; `None` when its cost is not known,
 /// or not by which row.
 fn saved(trial: &TrialRow, usage: &Usage, prices: &Prices) -> Option<i64> {
-    let cost = trial.cost?;
+    let (cost, tariff) = (trial.cost?, trial.tariff?);
     let uncached = Usage { input_uncached: usage.input_total(), output: usage.output, ..Usage::default() };
     // What version 0.1 stored does not say by which row it was priced.
-    let row = trial.price.or_else(|| prices.row_of_cost(cost, usage, trial.tariff))?;
-    Some(prices.by_row(row, &uncached, trial.tariff)?.picodollars() - cost.picodollars())
+    let row = trial.price.or_else(|| prices.row_of_cost(cost, usage, tariff))?;
+    Some(prices.by_row(row, &uncached, tariff)?.picodollars() - cost.picodollars())
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn the_row_that_priced_an_answer_says_what_was_saved() {
         let saved = |priced_by, tariff, cost| {
-            let trial = TrialRow { price: priced_by, tariff, ..trial(1_000, 0, cost) };
+            let trial = TrialRow { price: priced_by, tariff: Some(tariff), ..trial(1_000, 0, cost) };
             sums(&[trial]).saved_picodollars
         };
         // 1,000 tokens at $3 a million instead of $0.30; at the dear row they cost the same.
@@ -140,15 +140,18 @@ mod tests {
     #[test]
     fn a_batch_saves_half_as_much() {
         let halved = price().cost(&trial(1_000, 0, None).usage.unwrap()).unwrap().halved();
-        let batch =
-            TrialRow { price: Some(PricePos(0)), tariff: Tariff::Batch, ..trial(1_000, 0, Some(halved)) };
+        let batch = TrialRow {
+            price: Some(PricePos(0)),
+            tariff: Some(Tariff::Batch),
+            ..trial(1_000, 0, Some(halved))
+        };
         assert_eq!(sums(&[batch]).saved_picodollars, 1_350_000_000);
     }
 
     #[test]
     fn what_went_through_no_cache_or_has_no_price_is_left_out() {
         assert_eq!(sums(&[trial(0, 0, None)]), Caching::default());
-        let answered_before = TrialRow { source: AnswerSource::Cache, ..trial(500, 0, None) };
+        let answered_before = TrialRow { source: Some(AnswerSource::Cache), ..trial(500, 0, None) };
         assert_eq!(sums(&[answered_before]), Caching::default());
         let caching = sums(&[trial(500, 0, Some(Cost::from_picodollars(1)))]);
         assert_eq!((caching.known, caching.unknown), (0, 1));

@@ -137,7 +137,7 @@ impl Evidence {
             }
             None => self.unpriced += 1,
         }
-        if trial.source == AnswerSource::Cache {
+        if trial.source == Some(AnswerSource::Cache) {
             return;
         }
         self.queue_wait_ms.extend(trial.queue_wait_ms);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn copies_of_earlier_answers_count_and_took_no_time() {
-        let copy = TrialRow { source: AnswerSource::Cache, latency_ms: None, ..answer(0, true) };
+        let copy = TrialRow { source: Some(AnswerSource::Cache), latency_ms: None, ..answer(0, true) };
         let streamed = TrialRow { first_token_ms: Some(20.0), ..answer(0, true) };
         let evidence = Evidence::fold(&[2], &[copy, streamed], &Prices::default());
         assert_eq!(evidence.measured(), 2);

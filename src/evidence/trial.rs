@@ -43,12 +43,12 @@ pub(super) mod tests {
             usage_flag: None,
             cost: Some(Cost::from_picodollars(1_000_000_000_000)),
             price: None,
-            tariff: Tariff::Standard,
+            tariff: Some(Tariff::Standard),
             latency_ms: Some(100.0),
             first_token_ms: None,
             queue_wait_ms: Some(1.0),
-            attempts: 1,
-            source: AnswerSource::Live,
+            attempts: Some(1),
+            source: Some(AnswerSource::Live),
         }
     }
 

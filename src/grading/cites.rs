@@ -1,8 +1,8 @@
 //! `cites`: the answer cites what was retrieved, and among it what it should.
 //!
 //! A citation is an id in brackets, `[plans]`, `[plans#2]` or `[plans, billing]`. All cited ids must be
-//! a `doc` or `chunk` of what the application retrieved or, where it did not tell, of `context.retrieved`; all of `expected.must_cite` must be cited, and at least
-//! one of `expected.sources`. A chunk that is cited cites its document too. No parameters.
+//! a `doc` or `chunk` of what the application retrieved or, where it did not tell, of `context.retrieved`;
+//! all of `expected.must_cite` must be cited, and at least one of `expected.sources`. A chunk that is cited cites its document too. No parameters.
 
 use std::collections::HashSet;
 

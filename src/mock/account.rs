@@ -12,12 +12,9 @@ use tokio::time::Instant;
 
 use super::{limits::Reading, settings::MockSettings};
 use crate::{
-    domain::{LimitDimension, Usage},
+    domain::{LimitDimension, USUAL_OUTPUT_TOKENS, Usage},
     providers::simulator::{Admission, Bucket},
 };
-
-/// Output tokens reserved for a request that sets no limit.
-const DEFAULT_OUTPUT_TOKENS: u32 = 1_024;
 
 /// All limits of the server's one account.
 #[derive(Debug)]
@@ -119,7 +116,7 @@ impl Account {
 
     /// What a request takes from a limit when it starts.
     fn cells(&self, dimension: LimitDimension, demand: Demand) -> f64 {
-        let output = u64::from(demand.max_output.unwrap_or(DEFAULT_OUTPUT_TOKENS));
+        let output = demand.max_output.map_or(USUAL_OUTPUT_TOKENS, u64::from);
         // Unless it is reserved, room for one token is enough to begin.
         let output = if self.output_reserved { output } else { 1 };
         match dimension {

@@ -29,9 +29,6 @@ pub struct Facts {
     pub key_header: KeyHeader,
     /// Whether servers elsewhere speak the same, many of them without a key.
     pub is_spoken_elsewhere: bool,
-    /// The most output tokens that a request asks for where its target says nothing; `None`: it then
-    /// says nothing either.
-    pub default_output: Option<u64>,
     /// Fields of a target's `extra` that ask for its prompts to be cached.
     pub cache_fields: &'static [&'static str],
     /// Who counts the tokens of a model of no known family.

@@ -1,6 +1,7 @@
 //! What is known of model families, whoever serves them.
 //!
-//! What a row does not tell nobody has told. Sources: `[A-DOC]` Anthropic's pages "Models overview",
+//! What a row does not tell nobody has told; what nobody asks is not kept, since nothing would find it
+//! wrong. Sources: `[A-DOC]` Anthropic's pages "Models overview",
 //! "Prompt caching" and "Token counting"; `[O-DOC]` OpenAI's guides "Prompt caching" and "Reasoning";
 //! `[LL]` litellm's `model_prices_and_context_window.json`; `[TT]` tiktoken-rs.
 
@@ -12,8 +13,6 @@ use crate::domain::CacheLifetime;
 pub struct Family {
     /// How the names of its models begin.
     pub begins: &'static [&'static str],
-    /// The most tokens of prompt and answer together.
-    pub context: Option<u64>,
     /// The most tokens that an answer can have.
     pub max_output: Option<u64>,
     /// The fewest tokens that are cached; below it a marker is silently ignored.
@@ -22,20 +21,16 @@ pub struct Family {
     pub cache_writes: Option<CacheLifetime>,
     /// Who counts its tokens.
     pub tokenizer: Option<Tokenizer>,
-    /// Settings that it refuses with any value but its default.
-    pub refuses: &'static [&'static str],
     /// Where this stands, and when it was read.
     pub source: &'static str,
 }
 
 const UNKNOWN: Family = Family {
     begins: &[],
-    context: None,
     max_output: None,
     cache_minimum: None,
     cache_writes: None,
     tokenizer: None,
-    refuses: &[],
     source: "",
 };
 
@@ -47,35 +42,23 @@ const CLAUDE: Family = Family {
 
 const GPT: Family = Family { cache_minimum: Some(1_024), ..UNKNOWN };
 
-const SAMPLING: &[&str] = &["temperature", "top_p", "top_k"];
-
 /// Of two rows that fit, the first holds.
 static FAMILIES: &[Family] = &[
     Family {
         begins: &["claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5"],
-        refuses: SAMPLING,
         source: "[A-DOC] 2026-10: limits and minimum not told",
         ..CLAUDE
     },
     Family {
         begins: &["claude-opus-5", "claude-fable-5", "claude-mythos-5"],
-        context: Some(1_000_000),
         max_output: Some(128_000),
         cache_minimum: Some(512),
-        refuses: SAMPLING,
         source: "[LL] 2026-07-24; minimum of Opus 5 [A-DOC] 2026-09",
         ..CLAUDE
     },
-    Family {
-        begins: &["claude-sonnet-5"],
-        cache_minimum: Some(1_024),
-        refuses: SAMPLING,
-        source: "[A-DOC] 2026-09",
-        ..CLAUDE
-    },
+    Family { begins: &["claude-sonnet-5"], cache_minimum: Some(1_024), source: "[A-DOC] 2026-09", ..CLAUDE },
     Family {
         begins: &["claude-opus-4-5", "claude-haiku-4-5"],
-        context: Some(200_000),
         max_output: Some(64_000),
         cache_minimum: Some(4_096),
         source: "[LL] 2026-07-24; minimum [A-DOC] 2026-09",
@@ -83,23 +66,15 @@ static FAMILIES: &[Family] = &[
     },
     Family {
         begins: &["claude-opus-4-6"],
-        context: Some(1_000_000),
         max_output: Some(128_000),
         cache_minimum: Some(4_096),
         source: "[LL] 2026-07-24; minimum [A-DOC] 2026-09",
         ..CLAUDE
     },
-    Family {
-        begins: &["claude-opus-4-7"],
-        cache_minimum: Some(2_048),
-        refuses: SAMPLING,
-        source: "[A-DOC] 2026-09",
-        ..CLAUDE
-    },
+    Family { begins: &["claude-opus-4-7"], cache_minimum: Some(2_048), source: "[A-DOC] 2026-09", ..CLAUDE },
     Family {
         begins: &["claude-opus-4-8"],
         cache_minimum: Some(1_024),
-        refuses: SAMPLING,
         source: "minimum: litellm's documentation 2026-10-07, where [LL] 2026-07-24 has 2,048",
         ..CLAUDE
     },
@@ -112,7 +87,6 @@ static FAMILIES: &[Family] = &[
     Family { begins: &["claude"], source: "[A-DOC] 2026-09: the tokenizer is common to all", ..CLAUDE },
     Family {
         begins: &["gpt-4o", "chatgpt-4o"],
-        context: Some(128_000),
         max_output: Some(16_384),
         tokenizer: Some(Tokenizer::O200k),
         source: "[LL] 2026-07-24; [TT] 0.11.0",
@@ -120,7 +94,6 @@ static FAMILIES: &[Family] = &[
     },
     Family {
         begins: &["gpt-4.1"],
-        context: Some(1_047_576),
         max_output: Some(32_768),
         tokenizer: Some(Tokenizer::O200k),
         source: "[LL] 2026-07-24; [TT] 0.11.0",
@@ -135,10 +108,8 @@ static FAMILIES: &[Family] = &[
     },
     Family {
         begins: &["o1", "o3", "o4"],
-        context: Some(200_000),
         max_output: Some(100_000),
         tokenizer: Some(Tokenizer::O200k),
-        refuses: SAMPLING,
         source: "[LL] 2026-07-24; [O-DOC] 2026-09; [TT] 0.11.0",
         ..GPT
     },

@@ -50,6 +50,11 @@ impl Kind {
         Self::all().find(|kind| kind.name() == name)
     }
 
+    /// The names that mean a provider without a section of its own; an application has no such.
+    pub fn names_without_section() -> impl Iterator<Item = &'static str> {
+        Self::all().filter(|kind| !kind.is_application()).map(Self::name)
+    }
+
     /// The name as the experiment writes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -105,15 +110,15 @@ impl Kind {
         matches!(self, Self::Simulator)
     }
 
+    /// Whether all that an answer hangs on is seen from here, so that one to the same question stands for
+    /// another: an application has its code and its index, and a recording is none.
+    pub fn is_seen_whole(self) -> bool {
+        !self.is_recorded() && !self.is_application()
+    }
+
     /// Whether a model is asked over the network.
     pub fn is_remote(self) -> bool {
         self.facts().is_some()
-    }
-
-    /// Whether its answers may end where the model likes: the request then says no limit of output
-    /// unless the target does.
-    pub fn is_unlimited(self) -> bool {
-        self.facts().is_some_and(|facts| facts.default_output.is_none())
     }
 
     /// Whether a target with these parameters asks for its prompts to be cached.
@@ -199,6 +204,13 @@ mod tests {
             assert_eq!(serde_json::from_str::<Kind>(&written).unwrap(), kind);
         }
         assert_eq!(Kind::from_name("antropic"), None);
+    }
+
+    #[test]
+    fn whatever_needs_no_section_is_proposed_for_a_slip() {
+        let names: Vec<_> = Kind::names_without_section().collect();
+        assert!(MODELS.iter().all(|facts| names.contains(&facts.name)) && names.contains(&"replay"));
+        assert!(!names.contains(&"exec") && !names.contains(&"http"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use self::{
     http_model::HttpModel,
     kind::Kind,
     parameters::check_parameters,
-    provider::{Provider, bounds_by_prompt},
+    provider::{Provider, bounds_of_application},
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},

@@ -3,14 +3,7 @@
 use futures_util::future::BoxFuture;
 
 use super::Rejection;
-use crate::domain::{Begun, Bounds, Outgoing, Prompt, Question, Reply};
-
-/// Output tokens that an answer is taken to have at most where its question sets no limit and no model
-/// stands behind it.
-const DEFAULT_OUTPUT_TOKENS: u64 = 1_024;
-
-/// Tokens that a protocol puts around each message, at most.
-const PER_MESSAGE: u64 = 16;
+use crate::domain::{Begun, Bounds, Outgoing, Question, Reply};
 
 /// Who answers the calls of one account: models, programs, endpoints, recordings, the simulator, and the
 /// doubles of tests.
@@ -31,23 +24,19 @@ pub trait Provider: Send + Sync {
 }
 
 /// A question that is handed over as it is, to whoever answers by case.
-pub(super) fn handed_over(question: Question) -> (Outgoing, Bounds) {
-    let bounds = bounds_by_prompt(&question);
+pub(super) fn handed_over(question: Question, bounds: Bounds) -> (Outgoing, Bounds) {
     (Outgoing::Question(Box::new(question)), bounds)
 }
 
-/// The most that an answer can be billed for where no model stands behind it.
-pub fn bounds_by_prompt(question: &Question) -> Bounds {
-    let said_output = question.parameters.max_tokens.map(u64::from);
-    let output = said_output.or(Some(DEFAULT_OUTPUT_TOKENS));
-    Bounds { input: Some(most_input(&question.prompt)), output, said_output }
+/// The bounds of an application's answer: there are none. Whom it asks on its way to an answer, how often
+/// and with what prompts is its own affair, and `max_tokens` no more than a wish.
+pub fn bounds_of_application(question: &Question) -> Bounds {
+    Bounds { said_output: said_output(question), ..Bounds::default() }
 }
 
-/// A token has at least one byte.
-fn most_input(prompt: &Prompt) -> u64 {
-    let system = prompt.system.as_ref().map_or(0, |text| text.len() as u64);
-    let turns = prompt.messages.iter().map(|message| message.content.text().len() as u64 + PER_MESSAGE);
-    system + turns.sum::<u64>()
+/// The limit of output that a question says itself.
+pub(super) fn said_output(question: &Question) -> Option<u64> {
+    question.parameters.max_tokens.map(u64::from)
 }
 
 /// The question that [`handed_over`] made of it.

@@ -26,17 +26,18 @@ struct Told {
 /// Reads `{"input", "output", "cache_read", "reasoning", …}`. What cannot be read is kept as it is and
 /// counts as unknown: the answer is not lost for it.
 pub(super) fn usage_object(value: &Value) -> Metered {
-    match Told::deserialize(value) {
-        Ok(told) if told.reasoning.is_none_or(|reasoning| reasoning <= told.output) => Metered::from(Usage {
-            input_uncached: told.input_uncached,
-            cache_read: told.cache_read,
-            cache_write_5m: told.cache_write_5m,
-            cache_write_30m: told.cache_write_30m,
-            cache_write_1h: told.cache_write_1h,
-            output: told.output,
-            reasoning: told.reasoning,
-        }),
-        _ => Metered { usage: None, flag: Some(UsageFlag::Contradictory), raw: Some(value.to_string()) },
+    let told = Told::deserialize(value).ok().map(|told| Usage {
+        input_uncached: told.input_uncached,
+        cache_read: told.cache_read,
+        cache_write_5m: told.cache_write_5m,
+        cache_write_30m: told.cache_write_30m,
+        cache_write_1h: told.cache_write_1h,
+        output: told.output,
+        reasoning: told.reasoning,
+    });
+    match told.filter(Usage::is_plausible) {
+        Some(usage) => usage.into(),
+        None => Metered { usage: None, flag: Some(UsageFlag::Contradictory), raw: Some(value.to_string()) },
     }
 }
 
@@ -64,6 +65,9 @@ mod tests {
             json!({"output": 2}),
             json!({"input": -1, "output": 2}),
             json!({"input": 1, "output": 1, "reasoning": 5}),
+            json!({"input": 1_u64 << 41, "output": 1}),
+            json!({"input": u64::MAX, "cache_read": 1, "output": u64::MAX}),
+            json!({"input": 1, "cache_write_1h": u64::MAX, "output": 1}),
             json!("9"),
         ] {
             let metered = usage_object(&told);

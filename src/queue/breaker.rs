@@ -1,7 +1,7 @@
 //! When failures in a row mean that going on is of no use. Pure.
 //!
 //! An outage of some seconds is what retries are for, so a burst of failures alone does not open the
-//! breaker: they must have lasted, or have cost as many trials. One success closes the matter.
+//! breaker: they must have lasted, or have cost as many calls. One success closes the matter.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::domain::Purpose;
 use super::QueueSettings;
 
 /// One broken case must not stop its neighbours.
-const DISTINCT_TRIALS: usize = 3;
+const DISTINCT_CALLS: usize = 3;
 
 /// Counts failures since the last success.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ pub(super) struct Breaker {
 struct Row {
     since: Option<Instant>,
     failures: u32,
-    trials_lost: u32,
-    /// The first few distinct trials among them.
-    trials: Vec<Purpose>,
+    calls_lost: u32,
+    /// The first few distinct calls among them.
+    calls: Vec<Purpose>,
 }
 
 impl Breaker {
@@ -46,20 +46,20 @@ impl Breaker {
         self.row = Row::default();
     }
 
-    /// An attempt failed; `lost`: its trial ended with it. The number of failures in a row when they
+    /// An attempt failed; `lost`: its call ended with it. The number of failures in a row when they
     /// are too many.
-    pub(super) fn failed(&mut self, trial: Purpose, now: Instant, lost: bool) -> Option<u32> {
+    pub(super) fn failed(&mut self, call: Purpose, now: Instant, lost: bool) -> Option<u32> {
         let row = &mut self.row;
         let since = *row.since.get_or_insert(now);
         row.failures += 1;
-        row.trials_lost += u32::from(lost);
-        if row.trials.len() < DISTINCT_TRIALS && !row.trials.contains(&trial) {
-            row.trials.push(trial);
+        row.calls_lost += u32::from(lost);
+        if row.calls.len() < DISTINCT_CALLS && !row.calls.contains(&call) {
+            row.calls.push(call);
         }
         let open = self.most > 0
             && row.failures >= self.most
-            && row.trials.len() == DISTINCT_TRIALS
-            && (row.trials_lost >= self.most || now - since >= self.after);
+            && row.calls.len() == DISTINCT_CALLS
+            && (row.calls_lost >= self.most || now - since >= self.after);
         open.then_some(row.failures)
     }
 }

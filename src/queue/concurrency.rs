@@ -1,8 +1,9 @@
 //! How many requests may be on the wire at once. Pure.
 //!
 //! Nearly as TCP does it: fourfold at first, or at once to what the first headers say may go; one step at
-//! a time after the first sign of pressure, and one halving an episode of it. An episode is over when the attempts that were under way at the halving
-//! have come back: what they report is the same news again. Failures of other kinds change nothing.
+//! a time after the first sign of pressure, and one halving an episode of it. An episode is over when the
+//! attempts that were under way at the halving have come back: what they report is the same news again.
+//! Failures of other kinds change nothing.
 
 use std::{collections::VecDeque, time::Duration};
 

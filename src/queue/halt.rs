@@ -7,7 +7,7 @@ use std::{
     collections::BTreeMap,
     pin::pin,
     sync::{
-        Mutex, MutexGuard,
+        Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -123,7 +123,7 @@ impl Halts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Stopped> {
-        self.stopped.lock().expect("nobody panics while holding the lock")
+        self.stopped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

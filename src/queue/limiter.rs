@@ -1,6 +1,6 @@
-//! All limits of one account: what a trial asks for, and what becomes of it when its answer comes.
+//! All limits of one account: what a call asks for, and what becomes of it when its answer comes.
 //!
-//! A trial's tokens are asked for before it is sent, by estimate; its answer settles them. Who comes
+//! A call's tokens are asked for before it is sent, by estimate; its answer settles them. Who comes
 //! first, and how waiting is done, is settled in [`line`](super::line).
 
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::{
     bucket::{Bucket, Mark},
 };
 
-/// The share of the server's burst of requests that is used at once. Its bucket fills from when the first request
-/// reaches it, and requests overtake each other on their way: a bucket as large as the server's would
-/// be ahead of it now and then, and where waits are told in whole seconds each refusal costs one.
+/// The share of the server's burst of requests that is used at once. Its bucket fills from when the first
+/// request reaches it, and requests overtake each other on their way: a bucket as large as the server's
+/// would be ahead of it now and then, and where waits are told in whole seconds each refusal costs one.
 const BURST_SHARE: f64 = 0.9;
 
 /// What was taken for one attempt.
@@ -36,7 +36,7 @@ pub(super) enum Used {
     Counted(Usage),
 }
 
-/// The buckets of one account. Does not wait: it says how long a trial would have to.
+/// The buckets of one account. Does not wait: it says how long a call would have to.
 #[derive(Debug)]
 pub(super) struct Limiter {
     configured: Limits,
@@ -62,7 +62,7 @@ impl Limiter {
         limiter
     }
 
-    /// Takes what a trial needs from every bucket at once, or from none: then says how long to wait
+    /// Takes what a call needs from every bucket at once, or from none: then says how long to wait
     /// before asking again.
     pub(super) fn take(&mut self, demand: Demand) -> Result<Taken, Duration> {
         // Where nothing is reserved the provider counts output as it is made, which is rarely as
@@ -171,7 +171,7 @@ impl Limiter {
                 (Some(bucket), Some(limit)) => change(&bucket, limit, burst_s).or(Some(bucket)),
             };
         };
-        let bursts = PerDimension { requests: burst_s * BURST_SHARE, input: burst_s, output: burst_s };
+        let bursts = bursts(burst_s);
         let each = self.buckets.each.as_mut().zip(limits.per_minute).zip(bursts.zip(sent.each));
         for ((bucket, limit), (burst_s, sent)) in each {
             set_up(bucket, limit, burst_s, sent);
@@ -181,7 +181,12 @@ impl Limiter {
     }
 }
 
-/// All that was sent since the first trial.
+/// The seconds' worth of each limit that are used at once, of the `burst_s` that are configured.
+pub fn bursts(burst_s: f64) -> PerDimension<f64> {
+    PerDimension { requests: burst_s * BURST_SHARE, input: burst_s, output: burst_s }
+}
+
+/// All that was sent since the first call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unmetered {
     since: Option<Instant>,

@@ -1,12 +1,13 @@
 //! The one ordered line in which attempts wait for the wire.
 //!
-//! First come, first served, and who was refused has come before whoever was not sent yet. Only the attempt at the head asks for room (concurrency, pause,
-//! limits), takes all it needs at once, and leaves; those behind it sleep without a timer. So a large
-//! trial cannot be starved by small ones, and thousands of waiters cost as much as one.
+//! First come, first served, and who was refused has come before whoever was not sent yet. Only the
+//! attempt at the head asks for room (concurrency, pause, limits), takes all it needs at once, and leaves;
+//! those behind it sleep without a timer. So a large one cannot be starved by small ones, and thousands of
+//! waiters cost as much as one.
 
 use std::{
     collections::VecDeque,
-    sync::{Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -59,7 +60,7 @@ const PAUSES: usize = 1_000;
 /// Where an attempt stands in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// A trial's first attempt: behind all others.
+    /// A call's first attempt: behind all others.
     First,
     /// A repeated one: before all first attempts.
     Again,
@@ -209,7 +210,7 @@ impl Line {
     }
 
     fn room(&self) -> MutexGuard<'_, Room> {
-        self.room.lock().expect("nobody panics while holding the lock")
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -318,6 +319,20 @@ mod tests {
             starts.push(start);
         }
         starts
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_in_the_room_takes_nobody_else_with_it() {
+        let line = line(Limits { max_in_flight: 1, ..Limits::default() });
+        let place = line.pass(Order::First, Demand::default()).await;
+        let held = Arc::clone(&line);
+        let panicked = std::thread::spawn(move || {
+            let _room = held.room.lock().unwrap();
+            panic!("as arithmetic that overflows would");
+        });
+        assert!(panicked.join().is_err());
+        drop(place);
+        drop(line.pass(Order::First, Demand::default()).await);
     }
 
     #[tokio::test(start_paused = true)]

@@ -24,6 +24,7 @@ mod steering;
 pub use self::{
     concurrency::{ConcurrencyChange, ConcurrencyStep, GROWTH, SLOW_START},
     learning::LearntLimits,
+    limiter::bursts,
     provider_queue::{Hooks, ProviderQueue, QueueStatus},
     settings::{Limits, QueueSettings, RetryPolicy, TooLarge},
 };

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -359,7 +359,7 @@ impl ProviderQueue {
     }
 
     fn breaker(&self) -> MutexGuard<'_, Breaker> {
-        self.breaker.lock().expect("nobody panics while holding the lock")
+        self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells the display, the log and the other processes of the account that the queue pauses.

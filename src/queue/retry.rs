@@ -1,8 +1,8 @@
-//! Waiting politely: one trial's walk through its retries.
+//! Waiting politely: one call's walk through its retries.
 //!
 //! Which failures are worth a retry is decided where the wire is read; this module only counts and
 //! draws waits. It is the only place that knows the `backoff` crate, and takes no more from it than
-//! the curve: the jitter is ours, drawn from the trial's seed.
+//! the curve: the jitter is ours, drawn from the call's seed.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::RetryPolicy;
 use crate::domain::Walk;
 
-/// The waits before each retry of one trial; ends when no retry is left.
+/// The waits before each retry of one call; ends when no retry is left.
 ///
 /// Full jitter: each wait is uniform between 0 and the curve's value, which doubles from
 /// `base_delay_ms` up to `max_delay_ms` (Brooker 2015, "Exponential Backoff and Jitter").
@@ -22,14 +22,14 @@ use crate::domain::Walk;
 pub(super) struct Backoff {
     retries: u32,
     max_retries: u32,
-    curve: ExponentialBackoff<TrialClock>,
+    curve: ExponentialBackoff<CallClock>,
     rng: Pcg64,
 }
 
 impl Backoff {
-    /// Goes on with the walk of a trial, which is at an attempt now.
+    /// Goes on with the walk of a call, which is at an attempt now.
     pub(super) fn new(policy: RetryPolicy, seed: u64, walk: Walk) -> Self {
-        let clock = TrialClock::default();
+        let clock = CallClock::default();
         let base = Duration::from_millis(policy.base_delay_ms);
         let mut curve = ExponentialBackoff {
             current_interval: base,
@@ -48,12 +48,12 @@ impl Backoff {
         Self { retries, max_retries: policy.max_retries, curve, rng: Pcg64::seed_from_u64(seed) }
     }
 
-    /// The retries that the trial has had.
+    /// The retries that the call has had.
     pub(super) fn retries(&self) -> u32 {
         self.retries
     }
 
-    /// Leaves `wait`, which was not the trial's own doing, out of the time it may take.
+    /// Leaves `wait`, which was not the call's own doing, out of the time it may take.
     pub(super) fn exclude(&mut self, wait: Duration) {
         self.curve.clock.excluded += wait;
     }
@@ -76,11 +76,11 @@ impl Iterator for Backoff {
 
 /// Tokio's clock, which tests can pause, less what is not to be counted.
 #[derive(Clone, Copy, Debug, Default)]
-struct TrialClock {
+struct CallClock {
     excluded: Duration,
 }
 
-impl Clock for TrialClock {
+impl Clock for CallClock {
     fn now(&self) -> std::time::Instant {
         (Instant::now() - self.excluded).into_std()
     }

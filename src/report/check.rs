@@ -1,6 +1,6 @@
 //! An experiment in which nothing is wrong, on the screen.
 
-use super::format::{count, dollars};
+use super::format::{count, dollars, wrapped};
 use crate::{
     app::check::{Checked, CheckedTarget},
     config::CachedParts,
@@ -9,21 +9,17 @@ use crate::{
 
 /// What was checked, in some lines.
 pub fn checked_text(checked: &Checked) -> String {
-    let mut text = format!(
-        "{}: fine\n  golden set  {} · {} cases, {} asked · {} examples agree with their graders\n",
-        checked.name,
+    let golden = format!(
+        "{} · {} cases, {} asked · {} examples agree with their graders",
         checked.golden.display(),
         count(checked.golden_cases as u64),
         count(checked.cases as u64),
         count(checked.examples as u64),
     );
+    let mut text = format!("{}: fine\n{}", checked.name, wrapped("  golden set  ", &golden));
     for target in &checked.targets {
-        text.push_str(&format!(
-            "  target      {} · {} · {}\n",
-            target.name,
-            target.model,
-            price_text(target)
-        ));
+        let what = format!("{} · {} · {}", target.name, target.model, price_text(target));
+        text.push_str(&wrapped("  target      ", &what));
         text.extend(target.cached.as_ref().map(cache_lines));
     }
     let budget = checked.max_cost.map_or_else(|| "none".to_owned(), dollars);
@@ -34,7 +30,8 @@ pub fn checked_text(checked: &Checked) -> String {
 fn price_text(target: &CheckedTarget) -> String {
     let Some(price) = &target.price else {
         let begins = target.price_begins.map(|day| format!(" before {day}")).unwrap_or_default();
-        return format!("no price{begins}: the cost will be unknown");
+        let cost = if target.tells_cost { "the cost is what it tells" } else { "the cost will be unknown" };
+        return format!("no price{begins}: {cost}");
     };
     let million = |cost: Cost| cost.times(1_000_000).map(dollars).unwrap_or_default();
     format!(
@@ -70,4 +67,23 @@ fn cache_lines(parts: &CachedParts) -> String {
         ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_without_a_price_tells_its_cost_itself() {
+        let target = |tells_cost| CheckedTarget {
+            name: "bot".into(),
+            model: "bot".into(),
+            price: None,
+            price_begins: None,
+            tells_cost,
+            cached: None,
+        };
+        assert_eq!(price_text(&target(true)), "no price: the cost is what it tells");
+        assert_eq!(price_text(&target(false)), "no price: the cost will be unknown");
+    }
 }

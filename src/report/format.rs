@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::domain::Cost;
 
+/// The widest line of a screen.
+const WIDTH: usize = 100;
+
 /// `1234567` as `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -58,9 +61,38 @@ pub fn dollars(cost: Cost) -> String {
     }
 }
 
+/// `text` after `label`, broken between words at the screen's width; further lines are indented as far.
+pub fn wrapped(label: &str, text: &str) -> String {
+    let indent = label.chars().count();
+    let room = WIDTH.saturating_sub(indent).max(20);
+    let mut lines: Vec<String> = vec![];
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    let separator = format!("\n{}", " ".repeat(indent));
+    format!("{label}{}\n", lines.join(&separator))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_is_broken_between_words_below_where_it_begins() {
+        assert_eq!(wrapped("why  ", "all is well"), "why  all is well\n");
+        let text = wrapped("why  ", &"word ".repeat(25));
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [format!("why  {}", ["word"; 19].join(" ")), format!("     {}", ["word"; 6].join(" "))]
+        );
+    }
 
     #[test]
     fn counts_are_grouped_by_thousands() {

@@ -59,7 +59,7 @@ pub struct Rule {
 pub struct Decision {
     /// The candidate's target.
     pub target: TargetPos,
-    /// Whether the gate holds: not worse than the margin allows, or better.
+    /// Not worse than the margin allows, or better.
     pub holds: bool,
     /// Lower limit of candidate − baseline, valid at every look.
     pub low: f64,
@@ -75,8 +75,8 @@ impl fmt::Display for Decision {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{} after {} of {} clusters: difference {:+.1} to {:+.1} points (95 %, valid at every look)",
-            if self.holds { "the gate holds" } else { "the gate fails" },
+            "{} after {} of {} clusters, difference {:+.1} to {:+.1} points (95 %, valid at every look)",
+            if self.holds { "not worse" } else { "worse" },
             self.clusters,
             self.of,
             self.low * 100.0,

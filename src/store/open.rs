@@ -117,7 +117,7 @@ impl Store {
                 return Err(StoreError::Older { path: path.to_owned(), found, known: migrations::VERSION });
             }
             Ok(_) => None,
-            Err(StoreError::Newer { found, .. }) if reads_the_same(&connection) => Some(found),
+            Err(StoreError::Newer { found, .. }) if migrations::reads_the_same(&connection) => Some(found),
             Err(error) => return Err(error),
         };
         dictionary::load(&connection).map_err(failed_to("read the store's dictionaries"))?;
@@ -151,31 +151,6 @@ impl Store {
         dictionary::load(&connection).map_err(failed_to("read the store's dictionaries"))?;
         Ok(Self { connection, path: path.to_owned(), newer: None })
     }
-}
-
-/// Whether the tables have every column that this version reads.
-fn reads_the_same(connection: &Connection) -> bool {
-    const READ: [&str; 10] = [
-        "SELECT id, name, experiment, status, created_at, finished_at, stop_reason, golden_fingerprint,
-            golden_name, seed, golden_path, config, gates, graders, tool_version, git_commit, deleted_at
-         FROM run",
-        "SELECT run, machine, pid, process_started, heartbeat_at FROM run_lock",
-        "SELECT run, position, name, provider, model, config FROM target",
-        "SELECT run, position, name, hard, kind, version FROM grader",
-        "SELECT run, position, case_id, content, split, cluster, weight, segment, repeats, pass_if
-         FROM run_case",
-        "SELECT id, fingerprint, content, zstd FROM case_content",
-        "SELECT id, text, zstd FROM answer",
-        "SELECT id, name, zstd FROM dictionary",
-        "SELECT run, target, case_position, repeat, position, grader, verdict, value, reason FROM score",
-        "SELECT run, target, case_position, repeat, outcome, gradable, verdict, failure_class, failure_kind,
-            input_uncached, cache_read, cache_write_5m, cache_write_30m, cache_write_1h, output, reasoning,
-            usage_flag, cost_picodollars, latency_ms, first_token_ms, queue_wait_ms, backoff_wait_ms,
-            attempts, source, started_at, finished_at, answer, stop_reason, request_id, model_returned,
-            system_fingerprint, failure_status, failure_retry_after_ms, failure_may_be_billed,
-            failure_message, usage_raw FROM trial",
-    ];
-    READ.iter().all(|query| connection.prepare(query).is_ok())
 }
 
 /// Whether there is a log beside the file that holds something.

@@ -21,7 +21,7 @@ use super::{
     written::WrittenExperiment,
 };
 use crate::{
-    domain::{Aside, Cost, Fault, Faults, Price, Shard},
+    domain::{Aside, Cost, Fault, Faults, MoneyError, Price, Shard},
     golden::Selection,
 };
 
@@ -154,7 +154,6 @@ impl Reading<'_> {
             settings.targets.iter().map(|target| table.since(&target.model, today)).collect();
         let price_begins: Vec<Option<Date>> =
             settings.targets.iter().map(|target| table.begins(&target.model, today)).collect();
-        self.check_budget(&settings, &prices, &price_begins);
         if let Some(message) = settings.stop.as_ref().and_then(StopSettings::fault) {
             self.fault("stop.margin", message);
         }
@@ -236,14 +235,13 @@ impl Reading<'_> {
         if self.overrides.max_cost.is_some() {
             return self.overrides.max_cost;
         }
-        let written = written?;
-        match written.to_string().parse() {
-            Ok(cost) => Some(cost),
-            Err(error) => {
-                self.fault("max_cost_usd", format!("{error}"));
-                None
-            }
-        }
+        self.cost("max_cost_usd", written?)
+    }
+
+    /// Dollars as an experiment writes them.
+    pub(super) fn cost(&mut self, path: &str, dollars: f64) -> Option<Cost> {
+        let read = dollars.to_string().parse();
+        read.map_err(|error: MoneyError| self.fault(path, error.to_string())).ok()
     }
 
     fn store(&self, written: Option<PathBuf>) -> PathBuf {
@@ -264,35 +262,5 @@ impl Reading<'_> {
         }
         table.override_with(prices::priced(self.document, &written.price, &mut self.faults));
         table
-    }
-
-    /// A budget can only be kept when the most a trial can cost is known.
-    fn check_budget(&mut self, settings: &Settings, prices: &[Vec<Price>], begins: &[Option<Date>]) {
-        if settings.max_cost.is_none() {
-            return;
-        }
-        for (at, (target, prices)) in settings.targets.iter().zip(prices).enumerate() {
-            let provider = settings.provider_of(target);
-            if prices.is_empty() {
-                self.hinted(
-                    &format!("target[{at}].model"),
-                    format!(
-                        "model `{}` has no price{}, so the budget `max_cost_usd` cannot be kept",
-                        target.model,
-                        begins[at].map(|day| format!(" before {day}")).unwrap_or_default()
-                    ),
-                    format!("add a `[[price]]` row for `{}`, or run without a budget", target.model),
-                );
-            } else if target.parameters.max_tokens.is_none() && provider.kind.is_unlimited() {
-                self.hinted(
-                    &format!("target[{at}]"),
-                    format!(
-                        "target `{}` has no `max_tokens`, so the most it can cost is unknown",
-                        target.name
-                    ),
-                    "set `max_tokens`, or run without a budget",
-                );
-            }
-        }
     }
 }

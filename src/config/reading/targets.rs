@@ -9,7 +9,7 @@ use crate::{
         settings::{ProviderSettings, TargetSettings},
         written::{WrittenExperiment, WrittenPrompt, WrittenTarget},
     },
-    domain::{Fault, Parameters, nearest},
+    domain::{Cost, Fault, Parameters, nearest},
     providers::{Kind, check_parameters},
 };
 
@@ -53,8 +53,9 @@ impl Reading<'_> {
         } else if !providers.iter().any(|known| known.name.as_str() == provider)
             && !experiment.provider.contains_key(&provider)
         {
-            let known = experiment.provider.keys().map(String::as_str);
-            let hint = match nearest(&provider, known.chain(["anthropic", "openai", "replay", "simulator"])) {
+            let sections = experiment.provider.keys().map(String::as_str);
+            let known = Kind::names_without_section().map(|name| -> &str { name }).chain(sections);
+            let hint = match nearest(&provider, known) {
                 Some(meant) => format!("did you mean `{meant}`?"),
                 None => format!("add a section `[provider.{provider}]`"),
             };
@@ -88,7 +89,22 @@ impl Reading<'_> {
             outputs,
             simulate: written.simulate.clone().unwrap_or_default(),
             reuse: written.reuse.or(experiment.reuse).unwrap_or(false),
+            max_cost_per_answer: self.max_cost_per_answer(&place, written, is_application),
         }
+    }
+
+    fn max_cost_per_answer(
+        &mut self,
+        place: &str,
+        written: &WrittenTarget,
+        is_application: bool,
+    ) -> Option<Cost> {
+        let dollars = written.max_cost_per_answer_usd?;
+        let place = format!("{place}.max_cost_per_answer_usd");
+        if !is_application {
+            self.hinted(&place, "only an application's answers need it", "set `max_tokens` in its place");
+        }
+        self.cost(&place, dollars)
     }
 
     /// What is set for all requests of a target.

@@ -92,3 +92,43 @@ fn a_field_that_is_not_known_is_not_passed_over() {
     odd["settings"]["targets"][0]["simulate"]["mood"] = json!(1);
     assert!(Frozen::of_stored(&odd).unwrap_err().to_string().contains("mood"));
 }
+
+/// Names that a stored run has for ever: where this changes, older runs need a way to be read.
+#[test]
+fn every_part_is_stored_under_the_names_that_earlier_runs_have() {
+    let text = r#"
+        golden = "g.jsonl"
+        graders = [{ kind = "number", take = "last" }]
+        [gates]
+        non_inferiority_margin = { margin = 0.02, confidence = 0.9 }
+        flip_budget = { count = 1, which = "real", confirmed = true }
+        min_pass_rate = { rate = 0.9, on = "lower" }
+        [stop]
+        against = "a"
+        gate = "different"
+        [[target]]
+        name = "a"
+        provider = "simulator"
+        model = "m"
+        cache = { at = "history", ttl = "1h" }
+        simulate = { cache = { min_tokens = 9 } }
+        [[target]]
+        name = "bot"
+        provider = "bot"
+        max_cost_per_answer_usd = 0.05
+        [provider.bot]
+        kind = "exec"
+        command = ["bot"]
+        workers = 2
+        mode = "persistent"
+        [[price]]
+        model = "m"
+        effective_from = 2026-01-01
+        source = "list"
+        usd_per_mtok = { input = 1.0, output = 2.0 }
+    "#;
+    let plan = crate::config::read_text(text, Path::new("e.toml"), &Overrides::default(), date(2026, 12, 1));
+    let plan = plan.unwrap();
+    let stored = Frozen { settings: plan.settings, prices: plan.prices }.to_stored();
+    insta::assert_snapshot!(serde_json::to_string_pretty(&stored).unwrap());
+}

@@ -3,12 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use crate::{
-    domain::{CacheLifetime, Message, PromptCache, Question, Role, Wire},
+    domain::{CacheLifetime, Message, PromptCache, Question, Role, USUAL_OUTPUT_TOKENS, Wire},
     providers::{dialect::DialectSettings, parameters::merge, wire::body::posted},
 };
-
-/// Sent when a target sets no `max_tokens`: the API requires one.
-pub(super) const DEFAULT_MAX_TOKENS: u64 = 1_024;
 
 /// With more output than this an answer may take longer than the ten minutes that an unstreamed
 /// request is given (the official clients reckon 128,000 tokens an hour), so it is streamed.
@@ -44,7 +41,8 @@ pub(super) fn body(question: &Question) -> Map<String, Value> {
     let parameters = &question.parameters;
     let mut body = Map::new();
     body.insert("model".into(), question.model.as_str().into());
-    body.insert("max_tokens".into(), parameters.max_tokens.map_or(DEFAULT_MAX_TOKENS, u64::from).into());
+    // The API requires one.
+    body.insert("max_tokens".into(), parameters.max_tokens.map_or(USUAL_OUTPUT_TOKENS, u64::from).into());
     let turns = question.prompt.messages.iter().filter(|message| message.role != Role::System);
     let mut turns: Vec<Value> = turns.map(turn).collect();
     let mut system = system(question).map(Value::String);

@@ -11,7 +11,7 @@ pub mod stream;
 mod usage;
 
 use self::{
-    body::{DEFAULT_MAX_TOKENS, body, posted_with_version, version_prefix},
+    body::{body, posted_with_version, version_prefix},
     reply::read_reply,
     stream::MessageStream,
 };
@@ -31,7 +31,6 @@ pub static FACTS: Facts = Facts {
     key_variable: "ANTHROPIC_API_KEY",
     key_header: KeyHeader { name: "x-api-key", prefix: "" },
     is_spoken_elsewhere: false,
-    default_output: Some(DEFAULT_MAX_TOKENS),
     cache_fields: &["cache_control"],
     tokenizer: Tokenizer::ClaudeCharacters,
     counting: Some(count_tokens::COUNTING),

@@ -14,7 +14,7 @@ pub mod supervisor;
 mod worker;
 
 use std::sync::{
-    Arc, Mutex,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicU32, AtomicU64, Ordering},
 };
 
@@ -27,7 +27,7 @@ use futures_util::future::BoxFuture;
 
 use super::{
     Provider, Rejection,
-    provider::{handed_over, question_of},
+    provider::{bounds_of_application, handed_over, question_of},
 };
 use crate::domain::{Begun, Bounds, Outgoing, Question, Reply};
 
@@ -65,7 +65,8 @@ impl Drop for Busy<'_> {
 
 impl Provider for Exec {
     fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
-        handed_over(question)
+        let bounds = bounds_of_application(&question);
+        handed_over(question, bounds)
     }
 
     fn send<'a>(
@@ -104,7 +105,7 @@ impl Exec {
         };
         let _busy = Busy::at(seat);
         let worker = {
-            let mut held = seat.worker.lock().expect("nobody panics while holding the lock");
+            let mut held = seat.worker.lock().unwrap_or_else(PoisonError::into_inner);
             match held.as_ref().filter(|worker| worker.is_alive()) {
                 Some(worker) => Arc::clone(worker),
                 None => Arc::clone(held.insert(Arc::new(Worker::start(&self.launch)?))),

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
@@ -21,7 +21,7 @@ impl Tail {
     pub(super) async fn follow(self, mut stderr: impl AsyncRead + Unpin) {
         let mut chunk = [0; 16 * 1024];
         while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-            let mut kept = self.0.lock().expect("nobody panics while holding the lock");
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             kept.extend(&chunk[read.saturating_sub(KEPT_STDERR)..read]);
             let surplus = kept.len().saturating_sub(KEPT_STDERR);
             kept.drain(..surplus);
@@ -32,7 +32,7 @@ impl Tail {
     /// how the program ended.
     pub(super) fn take(&self, launch: &Launch) -> (Option<String>, Option<Ending>) {
         let bytes: Vec<u8> = {
-            let mut kept = self.0.lock().expect("nobody panics while holding the lock");
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *kept).into()
         };
         let text = String::from_utf8_lossy(&bytes);

@@ -11,7 +11,7 @@ use std::{
     io::{self, BufRead, BufReader, Write},
     process::{ChildStdin, Command, ExitStatus, Stdio},
     sync::{
-        Arc, Mutex,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -223,7 +223,7 @@ struct Group {
 
 impl Group {
     fn kill(&self) {
-        let is_over = self.is_over.lock().expect("nobody panics while holding the lock");
+        let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_over {
             self.signal();
         }
@@ -231,7 +231,7 @@ impl Group {
 
     /// Ends what the leader left behind and collects it: from then on the number is free.
     fn end_with<T>(&self, collect: impl FnOnce() -> T) -> T {
-        let mut is_over = self.is_over.lock().expect("nobody panics while holding the lock");
+        let mut is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         self.signal();
         *is_over = true;
         collect()

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::{
@@ -133,7 +133,7 @@ fn died(message: &str) -> Rejection {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics while holding the lock")
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes one line of the process in.

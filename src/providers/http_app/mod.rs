@@ -18,7 +18,7 @@ pub use self::{
 };
 use super::{
     Provider, Rejection, openai,
-    provider::{handed_over, question_of},
+    provider::{bounds_of_application, handed_over, question_of},
     wire::{
         HttpError, HttpSettings,
         error_body::ErrorBody,
@@ -58,7 +58,8 @@ pub enum HttpAppError {
 
 impl Provider for HttpApp {
     fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
-        handed_over(question)
+        let bounds = bounds_of_application(&question);
+        handed_over(question, bounds)
     }
 
     fn send<'a>(
@@ -97,6 +98,8 @@ impl HttpApp {
     /// # Errors
     /// No answer came back, or one in which a pointer points nowhere.
     pub async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
+        // Made here and not beforehand: a body that cannot be made from its case fails that trial alone, and
+        // what is handed over stays the question. Each attempt's comes out the same.
         let body = self.body.as_ref().map(|body| body.render(question)).transpose().map_err(|error| {
             Rejection::from(Failure::new(ErrorClass::ThisTrial, FailureKind::BadRequest, error.to_string()))
         })?;

@@ -37,7 +37,6 @@ pub static FACTS: Facts = Facts {
     key_variable: "OPENAI_API_KEY",
     key_header: KeyHeader { name: "authorization", prefix: "Bearer " },
     is_spoken_elsewhere: true,
-    default_output: None,
     cache_fields: &[],
     tokenizer: Tokenizer::Characters,
     counting: None,

@@ -7,7 +7,7 @@ use crate::{
     domain::{CacheLifetime, Metered, Usage, UsageFlag},
     providers::{
         families::family,
-        wire::counts::{Contradiction, MAX_COUNT, Parts, count, metered},
+        wire::counts::{Contradiction, Parts, count, metered},
     },
 };
 
@@ -73,7 +73,7 @@ impl Counts {
             cache_write_tokens,
             reasoning_tokens,
         ];
-        if counts.into_iter().flatten().any(|count| count > MAX_COUNT) {
+        if counts.into_iter().flatten().any(|count| count > Usage::MAX_COUNT) {
             return None;
         }
         match self.parts(model) {

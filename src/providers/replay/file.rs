@@ -306,10 +306,8 @@ impl Line<'_> {
     }
 
     fn count(&mut self, usage: &Map<String, Value>, field: &str) -> Option<u64> {
-        // Beyond this a count is nonsense, and sums could overflow.
-        const MAX_COUNT: u64 = 1 << 40;
         let value = present(usage, field)?;
-        let count = value.as_u64().filter(|count| *count <= MAX_COUNT);
+        let count = value.as_u64().filter(|count| *count <= Usage::MAX_COUNT);
         if count.is_none() {
             let place = format!("usage.{field}");
             self.fault(&place, format!("{}; expected a number of tokens", found(value)));

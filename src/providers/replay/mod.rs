@@ -12,7 +12,7 @@ use futures_util::future::{BoxFuture, ready};
 
 use super::{
     Provider, Rejection,
-    provider::{handed_over, question_of},
+    provider::{handed_over, question_of, said_output},
 };
 use crate::domain::{
     Begun, Bounds, CaseId, ErrorClass, Failure, FailureKind, Fault, Faults, Metered, ModelId, Outcome,
@@ -52,6 +52,24 @@ impl ReplayOutputs {
     /// The output of this case's repeat.
     pub fn get(&self, case: &CaseId, repeat: Repeat) -> Option<&RecordedOutput> {
         self.rows.get(case)?.get(&repeat)
+    }
+
+    /// What the recorded answer to `question` counts as: what it was told to have used, else nothing,
+    /// since nobody is asked.
+    pub fn bounds(&self, question: &Question) -> Bounds {
+        let recorded = self.get(&question.asked.case.id, question.asked.repeat);
+        let usage = recorded.and_then(|recorded| recorded.usage).unwrap_or_default();
+        Bounds {
+            input: Some(usage.input_total()),
+            output: Some(usage.output),
+            said_output: said_output(question),
+        }
+    }
+
+    /// The output tokens of the longest of them, as far as that was recorded.
+    pub fn most_output(&self) -> u64 {
+        let usages = self.rows.values().flat_map(HashMap::values).filter_map(|recorded| recorded.usage);
+        usages.map(|usage| usage.output).max().unwrap_or_default()
     }
 
     /// How many outputs there are.
@@ -139,7 +157,8 @@ pub struct Replay {
 
 impl Provider for Replay {
     fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
-        handed_over(question)
+        let bounds = self.outputs.get(&question.asked.by).map(|outputs| outputs.bounds(&question));
+        handed_over(question, bounds.unwrap_or_default())
     }
 
     fn send<'a>(

@@ -29,6 +29,15 @@ pub(super) fn wrong(case: &Case, draw: &mut Pcg64) -> String {
     core_of(&case.expected).and_then(near_miss).unwrap_or_else(|| EVASION.to_owned())
 }
 
+/// The characters of the longest answer to `case`, right or wrong.
+pub(super) fn longest(case: &Case) -> usize {
+    let examples = case.examples.pass.iter().chain(&case.examples.fail).map(String::as_str);
+    let made_up = [from_expected(&case.expected), core_of(&case.expected).and_then(near_miss)];
+    let texts = examples.chain(made_up.iter().flatten().map(String::as_str));
+    let texts = texts.chain([EVASION, case.input.last_user_message()]);
+    texts.map(|text| text.chars().count()).max().unwrap_or_default()
+}
+
 fn pick<'a>(examples: &'a [String], draw: &mut Pcg64) -> Option<&'a str> {
     match examples {
         [] => None,

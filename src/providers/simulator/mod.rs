@@ -37,7 +37,7 @@ use super::{
 };
 use crate::domain::{
     Begun, Bounds, Case, CaseId, ErrorClass, Failure, FailureKind, LimitDimension, LimitReading, LimitReport,
-    Outcome, Outgoing, Prompt, Question, Repeat, Reply, ReplyLatency, TargetName, Usage,
+    Outcome, Outgoing, Question, Repeat, Reply, ReplyLatency, TargetName, Usage,
 };
 
 /// A provider that answers from the cases themselves.
@@ -64,7 +64,8 @@ type Trial = (TargetName, CaseId, Repeat);
 
 impl Provider for Simulator {
     fn prepare(&self, question: Question) -> (Outgoing, Bounds) {
-        handed_over(question)
+        let bounds = self.settings_of(&question.asked.by).bounds(&question);
+        handed_over(question, bounds)
     }
 
     fn send<'a>(
@@ -141,8 +142,11 @@ impl Simulator {
     }
 
     fn model<'a>(&'a self, target: &'a TargetName) -> SimulatedModel<'a> {
-        let settings = self.settings.targets.get(target).unwrap_or(&self.unnamed);
-        SimulatedModel { seed: self.settings.seed, name: target, settings }
+        SimulatedModel { seed: self.settings.seed, name: target, settings: self.settings_of(target) }
+    }
+
+    fn settings_of(&self, target: &TargetName) -> &SimulatedTarget {
+        self.settings.targets.get(target).unwrap_or(&self.unnamed)
     }
 
     /// What the rate limit says, and how long to wait if it says no.
@@ -174,15 +178,12 @@ impl Simulator {
         latency: Duration,
         output: u64,
     ) -> Usage {
-        let Prompt { system, messages } = &question.prompt;
-        let system = system.as_deref().unwrap_or_default();
-        let prefix_chars = system.chars().count();
-        let own_chars: usize = messages.iter().map(|message| message.content.text().chars().count()).sum();
+        let system = question.prompt.system.as_deref().unwrap_or_default();
         let tokens = &settings.tokens;
-        let input = tokens.input.unwrap_or_else(|| tokens.of_chars(prefix_chars + own_chars));
+        let input = tokens.of_prompt(&question.prompt);
         let prefix = Breakpoint {
             key: draws::generator(0, &[question.model.as_str().as_bytes(), system.as_bytes()]).random(),
-            tokens: tokens.of_chars(prefix_chars).min(input),
+            tokens: tokens.of_chars(system.chars().count()).min(input),
         };
         let used = match settings.cache {
             Some(cache) if prefix.tokens >= cache.min_tokens => {
@@ -238,7 +239,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::{test_cases::case, *};
-    use crate::domain::{Asked, Message, ModelId, Parameters, Role};
+    use crate::domain::{Asked, Message, ModelId, Parameters, Prompt, Role};
 
     fn simulator(settings: SimulatedTarget) -> Simulator {
         Simulator::new(SimulatorSettings { seed: 1, targets: HashMap::from([("a".into(), settings)]) })

@@ -9,10 +9,16 @@ use super::{
     answers, draws,
     settings::{SimulatedTarget, whole},
 };
-use crate::domain::{Case, ErrorClass, Failure, FailureKind, Outcome, Repeat, TargetName};
+use crate::{
+    domain::{Bounds, Case, ErrorClass, Failure, FailureKind, Outcome, Question, Repeat, TargetName},
+    providers::provider::said_output,
+};
 
 /// What a model says when it declines by policy.
 const REFUSAL: &str = "I can't help with that.";
+
+/// No draw lies more standard deviations above its mean: the quantile of 1 − 2⁻⁵³ is 8.2.
+const FARTHEST_DRAW: f64 = 9.0;
 
 /// One simulated model.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +40,20 @@ pub struct SimulatedAnswer {
     pub text: String,
     /// Its output tokens.
     pub output_tokens: u64,
+}
+
+impl SimulatedTarget {
+    /// The most that an answer to `question` counts as.
+    pub fn bounds(&self, question: &Question) -> Bounds {
+        let said_output = said_output(question);
+        let longest = || match self.tokens.output_mean {
+            Some(mean) => whole(mean + FARTHEST_DRAW * self.tokens.output_sd).max(1),
+            None => self.tokens.of_chars(answers::longest(&question.asked.case)),
+        };
+        // No limit cuts a refusal.
+        let output = said_output.unwrap_or_else(longest).max(self.tokens.of_chars(REFUSAL.len()));
+        Bounds { input: Some(self.tokens.of_prompt(&question.prompt)), output: Some(output), said_output }
+    }
 }
 
 impl SimulatedModel<'_> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::TargetName;
+use crate::domain::{Prompt, TargetName, Usage};
 
 /// A latency's 95th percentile can be at most this many times its mean: beyond it, no log-normal
 /// distribution has both (exp(z²/2) with z = 1.645).
@@ -131,6 +131,15 @@ impl Default for Tokens {
 }
 
 impl Tokens {
+    /// The input tokens of a request with this prompt.
+    pub(super) fn of_prompt(&self, prompt: &Prompt) -> u64 {
+        self.input.unwrap_or_else(|| {
+            let system = prompt.system.as_deref().unwrap_or_default();
+            let texts = prompt.messages.iter().map(|message| message.content.text());
+            self.of_chars(texts.chain([system]).map(|text| text.chars().count()).sum())
+        })
+    }
+
     /// The tokens of a text of `chars` characters; at least one where there is text.
     pub(crate) fn of_chars(&self, chars: usize) -> u64 {
         #[expect(clippy::cast_precision_loss, reason = "no text has 2^52 characters")]
@@ -246,6 +255,20 @@ impl SimulatedTarget {
                 faults.push(format!("`{name}` is {value}, expected a number above 0"));
             }
         }
+        #[expect(clippy::cast_precision_loss, reason = "a power of two")]
+        let most = Usage::MAX_COUNT as f64;
+        #[expect(clippy::cast_precision_loss, reason = "compared with a bound")]
+        let input = self.tokens.input.map(|input| input as f64);
+        let counts = [
+            ("tokens.input", input),
+            ("tokens.output_mean", self.tokens.output_mean),
+            ("tokens.output_sd", Some(self.tokens.output_sd)),
+        ];
+        for (name, value) in counts.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            if value.is_finite() && value > most {
+                faults.push(format!("`{name}` is {value}, expected at most {most}"));
+            }
+        }
         if !(self.tokens.output_sd.is_finite() && self.tokens.output_sd >= 0.0) {
             faults.push(format!("`tokens.output_sd` is {}, expected 0 or more", self.tokens.output_sd));
         }
@@ -305,6 +328,21 @@ mod tests {
         )
         .unwrap();
         assert_eq!(read.faults().len(), 4, "{:?}", read.faults());
+    }
+
+    #[test]
+    fn token_counts_that_no_answer_has_are_told() {
+        for tokens in [
+            Tokens { input: Some(u64::MAX), ..Tokens::default() },
+            Tokens { output_mean: Some(1e300), ..Tokens::default() },
+            Tokens { output_mean: Some(1.0), output_sd: 1e300, ..Tokens::default() },
+        ] {
+            let faults = SimulatedTarget { tokens, ..SimulatedTarget::default() }.faults();
+            assert!(
+                matches!(faults.as_slice(), [one] if one.ends_with("expected at most 1099511627776")),
+                "{faults:?}"
+            );
+        }
     }
 
     #[test]

@@ -36,7 +36,6 @@ pub(super) static FACTS: Facts = Facts {
     key_variable: "TOY_API_KEY",
     key_header: KeyHeader { name: "authorization", prefix: "Bearer " },
     is_spoken_elsewhere: true,
-    default_output: None,
     cache_fields: &[],
     tokenizer: Tokenizer::Characters,
     counting: None,

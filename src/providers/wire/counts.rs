@@ -9,9 +9,6 @@ use serde_json::Value;
 
 use crate::domain::{Metered, Usage, UsageFlag};
 
-/// More tokens than any answer has: beyond it a count is nonsense, and sums stay far from overflow.
-pub(in crate::providers) const MAX_COUNT: u64 = 1 << 40;
-
 /// Numbers that contradict each other or are not counts at all.
 pub(in crate::providers) struct Contradiction;
 
@@ -34,7 +31,7 @@ pub(in crate::providers) fn count(usage: &Value, pointer: &str) -> Result<Option
     match usage.pointer(pointer) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => match value.as_u64() {
-            Some(count) if count <= MAX_COUNT => Ok(Some(count)),
+            Some(count) if count <= Usage::MAX_COUNT => Ok(Some(count)),
             _ => Err(Contradiction),
         },
     }

@@ -8,16 +8,13 @@ use crate::{
         Amount, Comparison, Confirmed, Count, Difference, FlipRow, GateVerdict, Matrix, Quantity, Verdict,
     },
     report::{
-        format::{count, dollars, milliseconds, percent},
+        format::{count, dollars, milliseconds, percent, wrapped},
         table::Table,
     },
 };
 
 /// Flips that are shown before the rest is only counted.
 const SHOWN_FLIPS: usize = 20;
-
-/// The widest line.
-const WIDTH: usize = 100;
 
 /// The comparison as text. `list`: name every case that was left out, and every flip.
 pub(super) fn comparison_text(comparison: &Comparison, list: bool) -> String {
@@ -480,24 +477,6 @@ fn sign_offs(comparison: &Comparison) -> String {
         text.push_str(&wrapped(&format!("{:11}  ", one.state), &what));
     }
     if text.is_empty() { text } else { format!("sign-offs\n{text}") }
-}
-
-/// `text` after `label`, broken between words at the screen's width; further lines are indented as far.
-fn wrapped(label: &str, text: &str) -> String {
-    let indent = label.chars().count();
-    let room = WIDTH.saturating_sub(indent).max(20);
-    let mut lines: Vec<String> = vec![];
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    let separator = format!("\n{}", " ".repeat(indent));
-    format!("{label}{}\n", lines.join(&separator))
 }
 
 fn optional<T>(value: Option<T>, show: impl Fn(T) -> String) -> String {

@@ -1,6 +1,6 @@
 //! An estimate on the screen: at most 100 columns, readable without colour.
 
-use std::{fmt::Write, time::Duration};
+use std::time::Duration;
 
 use crate::{
     estimate::{
@@ -10,7 +10,7 @@ use crate::{
         repeats::RepeatGain,
     },
     report::{
-        format::{count, duration, percent},
+        format::{count, duration, percent, wrapped},
         table::Table,
     },
 };
@@ -55,7 +55,7 @@ pub(super) fn estimate_text(estimate: &Estimate) -> String {
         text.push('\n');
     }
     for note in &estimate.notes {
-        let _ = writeln!(text, "note: {note}");
+        text.push_str(&wrapped("note: ", note));
     }
     text
 }
@@ -83,7 +83,7 @@ fn figures(
 fn details(target: &TargetEstimate) -> String {
     let mut text = format!("{} · {} · {}\n", target.name, target.provider, target.model);
     let mut line = |label: &str, value: String| {
-        let _ = writeln!(text, "  {label:12}{value}");
+        text.push_str(&wrapped(&format!("  {label:12}"), &value));
     };
     line("rests on", basis(target));
     if let Some(record) = &target.record {
@@ -219,22 +219,21 @@ pub(super) fn repeat_gain_text(
     undecided: &[String],
     undecided_count: usize,
 ) -> String {
-    let mut text = format!(
+    let gains = format!(
         "{name}: one more repeat of every case narrows the standard error from {:.2} to {:.2} points;\n  \
-         the same money on {} more cases, to {:.2}. ",
+         the same money on {} more cases, to {:.2}.",
         gain.se_now * 100.0,
         gain.se_one_more_repeat * 100.0,
         count(gain.more_cases),
         gain.se_more_cases * 100.0,
     );
-    if undecided_count == 0 {
-        text.push_str("No case is undecided.\n");
-    } else {
-        let listed = undecided.join(", ");
-        let more = if undecided_count > undecided.len() { ", …" } else { "" };
-        let _ = writeln!(text, "{} cases are undecided: {listed}{more}", count(undecided_count as u64));
-    }
-    text
+    let label = match undecided_count {
+        0 => return format!("{gains} No case is undecided.\n"),
+        1 => "  1 case is undecided: ".to_owned(),
+        several => format!("  {} cases are undecided: ", count(several as u64)),
+    };
+    let more = if undecided_count > undecided.len() { ", …" } else { "" };
+    format!("{gains}\n{}", wrapped(&label, &format!("{}{more}", undecided.join(", "))))
 }
 
 /// A finished run against its estimate.

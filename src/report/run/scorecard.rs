@@ -7,7 +7,7 @@ use crate::{
     domain::Cost,
     evidence::{CacheCard, GraderCard, Percentiles, Rate, RetrievalCard, Scorecard, Slice, TargetCard},
     report::{
-        format::{count, dollars, milliseconds, percent},
+        format::{count, dollars, milliseconds, percent, wrapped},
         table::Table,
     },
 };
@@ -32,7 +32,7 @@ fn heading(card: &Scorecard) -> String {
     let fingerprint: String = run.golden_fingerprint.chars().take(12).collect();
     let _ = writeln!(text, "golden set {} ({fingerprint}) · seed {}", run.golden_name, run.seed);
     if let Some(reason) = &run.stop_reason {
-        let _ = writeln!(text, "stopped: {reason}");
+        text.push_str(&wrapped("stopped: ", reason));
     }
     text
 }

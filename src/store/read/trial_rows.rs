@@ -38,18 +38,18 @@ pub struct TrialRow {
     /// The price row by which it costs that; `None` in a lean row, when its cost was told, and in what
     /// was stored before rows were.
     pub price: Option<PricePos>,
-    /// At what it was served; *standard* in a lean row.
-    pub tariff: Tariff,
+    /// At what it was served; `None` in a lean row.
+    pub tariff: Option<Tariff>,
     /// The successful attempt's own time, in milliseconds.
     pub latency_ms: Option<f64>,
     /// Its time to first token, in milliseconds; `None` in a lean row.
     pub first_token_ms: Option<f64>,
     /// Time spent waiting for a place, in milliseconds; `None` in a lean row.
     pub queue_wait_ms: Option<f64>,
-    /// Attempts made for it; 1 in a lean row.
-    pub attempts: u32,
-    /// Where its answer came from; *live* in a lean row.
-    pub source: AnswerSource,
+    /// Attempts made for it; `None` in a lean row.
+    pub attempts: Option<u32>,
+    /// Where its answer came from; `None` in a lean row.
+    pub source: Option<AnswerSource>,
 }
 
 /// How much of each trial is read.
@@ -115,14 +115,14 @@ fn trial_row(columns: &mut Columns<'_, '_>, detail: Detail) -> rusqlite::Result<
         usage: columns.usage()?,
         cost: columns.cost()?,
         price: None,
-        tariff: Tariff::Standard,
+        tariff: None,
         latency_ms: columns.take()?,
         failure: None,
         usage_flag: None,
         first_token_ms: None,
         queue_wait_ms: None,
-        attempts: 1,
-        source: AnswerSource::Live,
+        attempts: None,
+        source: None,
     };
     if detail == Detail::Lean {
         return Ok(lean);
@@ -133,9 +133,9 @@ fn trial_row(columns: &mut Columns<'_, '_>, detail: Detail) -> rusqlite::Result<
         first_token_ms: columns.take()?,
         queue_wait_ms: columns.take()?,
         attempts: columns.take()?,
-        source: columns.name()?,
+        source: columns.optional_name()?,
         price: columns.take()?,
-        tariff: columns.tariff()?,
+        tariff: Some(columns.tariff()?),
         ..lean
     })
 }
@@ -165,7 +165,8 @@ mod tests {
         let places: Vec<(u32, u32)> = full.iter().map(|row| (row.case.0, row.repeat.0)).collect();
         assert_eq!(places, [(0, 1), (0, 2), (1, 1)]);
         for (full, lean) in full.iter().zip(&lean) {
-            assert!(full.queue_wait_ms.is_some());
+            assert!(full.queue_wait_ms.is_some() && full.attempts.is_some() && full.source.is_some());
+            assert_eq!((lean.queue_wait_ms, lean.attempts, lean.source), (None, None, None));
             let TrialRow { case, repeat, outcome, gradable, verdict, cost, latency_ms, .. } = *full;
             let usage = full.usage.map(|usage| Usage { reasoning: None, ..usage });
             let said =

@@ -1,6 +1,7 @@
 //! Bringing a store to the present version: a list of steps with `user_version` as its index.
 
 use std::{
+    collections::HashSet,
     path::Path,
     time::{Duration, Instant},
 };
@@ -81,8 +82,8 @@ fn lock<'a>(connection: &'a Connection, path: &Path) -> Result<Transaction<'a>, 
     }
 }
 
-/// Keeps a copy of an older store beside it, `NAME.db.before-v2`, unless an earlier try has. Whoever does
-/// so has the store's lock: no other process makes one, and what is left of one is a dead one's.
+/// Keeps a copy of an older store beside it, `NAME.db.before-vN` by the version it is brought to, unless an
+/// earlier try has. Whoever does so has the store's lock: no other process makes one, and what is left of one is a dead one's.
 fn keep_before(path: &Path) -> Result<(), StoreError> {
     let copy = files::with_suffix(path, &format!(".before-v{VERSION}"));
     // A store in memory has no file.
@@ -121,6 +122,22 @@ pub(in crate::store) fn check(connection: &Connection, path: &Path) -> Result<us
     Ok(found)
 }
 
+/// Whether a store of another version has every table and column of this one.
+pub(in crate::store) fn reads_the_same(connection: &Connection) -> bool {
+    let own = Connection::open_in_memory().and_then(|own| own.execute_batch(NEWEST).map(|()| own));
+    let columns = own.and_then(|own| Ok((columns(&own)?, columns(connection)?)));
+    columns.is_ok_and(|(own, theirs)| own.is_subset(&theirs))
+}
+
+/// The columns of every table and view.
+fn columns(connection: &Connection) -> rusqlite::Result<HashSet<(String, String)>> {
+    let mut columns = connection.prepare(
+        "SELECT thing.name, found.name FROM sqlite_schema thing, pragma_table_xinfo(thing.name) found
+         WHERE thing.type IN ('table', 'view')",
+    )?;
+    columns.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use tempfile::TempDir;
@@ -149,6 +166,32 @@ mod tests {
         };
         assert_eq!(made_by(&STEPS), made_by(&[NEWEST]));
         assert_eq!(made_by(&STEPS), NEWEST);
+    }
+
+    #[test]
+    fn a_later_store_is_read_only_where_it_has_all_that_this_version_knows() {
+        let changed = |change: &str| {
+            let (_folder, path) = file_with("");
+            let store = Store::open(&path).unwrap();
+            store.connection.execute_batch(change).unwrap();
+            let later = i64::try_from(VERSION + 1).unwrap();
+            store.connection.pragma_update(None, "user_version", later).unwrap();
+            drop(store);
+            Store::open_to_read(&path).map(|store| store.newer_version())
+        };
+        for more in ["", "CREATE TABLE judge_call (id INTEGER);", "ALTER TABLE trial ADD COLUMN judge TEXT;"]
+        {
+            assert_eq!(changed(more).unwrap(), Some(VERSION + 1), "{more}");
+        }
+        for less in [
+            "ALTER TABLE trial RENAME COLUMN tariff TO tier;",
+            "ALTER TABLE attempt RENAME COLUMN price TO row;",
+            "DROP TABLE queue_log;",
+            "DROP TABLE application;",
+            "ALTER TABLE estimate RENAME TO forecast;",
+        ] {
+            assert!(matches!(changed(less), Err(StoreError::Newer { .. })), "{less}");
+        }
     }
 
     #[test]
