@@ -372,11 +372,11 @@ fn a_run_that_stopped_at_its_budget_goes_on_with_a_higher_one_and_keeps_it() {
     for go_on in [&["resume", "latest"][..], &["run", "e.toml", "--continue"]] {
         let (stub, project) = costly("max_cost_usd = 0.50");
         let stopped = project.caseload(&["run", "e.toml", "--quiet"]).exits(4);
-        stopped.stderr_has("caseload resume test-1 --max-cost USD").stderr_has("more than $0.50 in all");
+        stopped.stderr_has("caseload resume test-1 --max-cost USD").stderr_has("more than $0.5000 in all");
         let before = stub.count();
         assert!((1..16).contains(&before), "{before}");
         let higher = project.caseload(&[go_on, &["--max-cost", "0.8", "--quiet"]].concat()).exits(4);
-        higher.stderr_has("`test-1` may spend $0.80 in all").stderr_has("more than $0.80 in all");
+        higher.stderr_has("`test-1` may spend $0.8000 in all").stderr_has("more than $0.8000 in all");
         let between = stub.count();
         assert!(before < between && between < 27, "{before} {between}");
         project.caseload(&["resume", "latest", "--quiet"]).exits(4);
@@ -384,7 +384,7 @@ fn a_run_that_stopped_at_its_budget_goes_on_with_a_higher_one_and_keeps_it() {
         project.caseload(&[go_on, &["--max-cost", "3", "--quiet"]].concat()).exits(0);
         assert_eq!((stub.count(), project.sql::<i64>("SELECT count(*) FROM run")), (40, 1));
         let kept: String = project.sql("SELECT config ->> '$.settings.max_cost' FROM run");
-        assert_eq!(kept, "3000000000000");
+        assert_eq!(kept, "3.00");
         // Nothing is left to ask: what it may spend is not changed any more.
         project.caseload(&["resume", "latest", "--max-cost", "9"]).exits(0).stderr_has("nothing to ask");
         assert_eq!(project.sql::<String>("SELECT config ->> '$.settings.max_cost' FROM run"), kept);

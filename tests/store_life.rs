@@ -235,7 +235,7 @@ fn answers_can_be_kept_as_hashes_alone() {
     assert_eq!((&line["output"], &line["verdict"]), (&Value::Null, &json!("pass")));
     project.caseload(&["show", "--case", "c0"]).exits(0).stdout_has("(not kept)");
     // What is not there cannot be graded again; the verdicts stay.
-    project.caseload(&["grade", "latest"]).exits(0).stderr_has("0 answers graded again");
+    project.caseload(&["grade", "latest"]).exits(2).stderr_has("nothing to grade again");
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE verdict = 'pass'"), 3);
     // Three equal answers are one.
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM answer"), 1);
