@@ -251,6 +251,16 @@ fn a_program_that_cannot_be_run_is_told_before_anything_is_sent() {
     }
 }
 
+/// Its verdicts were measured and its tokens never told: not the same as no earlier run.
+#[test]
+fn an_estimate_names_what_a_program_told_and_what_holds_it_back() {
+    let project = project(4, "workers = 1", "sleep 0.05; echo right");
+    project.caseload(&["run", "e.toml", "--quiet"]).exits(0);
+    let estimate = project.caseload(&["estimate", "e.toml"]).exits(0);
+    let estimate = estimate.stdout_has("verdicts of earlier runs: test-1");
+    estimate.stdout_has("told no tokens").stdout_has("`workers × trials_per_worker` = 1 of");
+}
+
 #[test]
 fn a_shell_reads_the_command_only_where_it_is_asked_to() {
     let project = Project::new()

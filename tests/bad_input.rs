@@ -171,3 +171,10 @@ fn values_that_cannot_be_sent_and_prices_that_stand_twice_are_refused_with_their
         .exits(2)
         .stderr_has("model `m` has no price before 2999-01-01, so the budget");
 }
+
+#[test]
+fn a_price_file_that_is_not_there_is_told_with_where_it_is_looked_for() {
+    let text = format!("prices = \"none.toml\"\n{}", crate::experiment("http://127.0.0.1:9", ""));
+    let project = Project::new().with_cases(1).with("e.toml", &text);
+    project.caseload(&["check", "e.toml"]).exits(2).stderr_has("`prices` names it, relative to");
+}

@@ -385,7 +385,7 @@ fn latency_is_the_answered_attempts_own_and_waits_stand_beside_it() {
 #[test]
 fn a_wait_of_a_day_ends_the_run_with_the_time_when_it_could_go_on() {
     for (wait, until) in
-        [("86400", "(local time)"), ("Fri, 31 Dec 9999 23:59:59 GMT", "the end of the year 9999 or later")]
+        [("86400", "(local time)"), ("Fri, 31 Dec 9999 23:59:59 GMT", "end of the year 9999 or later")]
     {
         let stub = Stub::new(move |_, _| {
             Answer::error(429, "rate_limit_exceeded", "slow down").header("retry-after", wait)

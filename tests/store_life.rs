@@ -234,8 +234,8 @@ fn answers_can_be_kept_as_hashes_alone() {
             .unwrap();
     assert_eq!((&line["output"], &line["verdict"]), (&Value::Null, &json!("pass")));
     project.caseload(&["show", "--case", "c0"]).exits(0).stdout_has("(not kept)");
-    // What is not there cannot be graded again; the verdicts stay.
-    project.caseload(&["grade", "latest"]).exits(2).stderr_has("nothing to grade again");
+    // What is not there cannot be graded again: that is said, and the verdicts stay.
+    project.caseload(&["grade", "latest"]).exits(2).stderr_has("kept only the hashes of its answers");
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM trial WHERE verdict = 'pass'"), 3);
     // Three equal answers are one.
     assert_eq!(project.sql::<i64>("SELECT count(*) FROM answer"), 1);

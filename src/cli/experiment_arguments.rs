@@ -54,6 +54,9 @@ pub(super) struct ExperimentArgs {
     pub(super) max_cost: Option<Cost>,
 
     /// Put the run into this store
+    ///
+    /// Without it the store is the one that `CASELOAD_STORE` names, else the experiment's own `store`, else
+    /// results/caseload.db.
     #[arg(long, value_name = "FILE")]
     pub(super) store: Option<PathBuf>,
 

@@ -77,10 +77,7 @@ struct MergeArgs {
     store: StoreArgument,
 }
 
-/// Take one person's words out of every run and out of the file
-///
-/// Inputs, contexts, answers, messages and reasons go; verdicts, tokens, costs and times stay. Copies
-/// of the store (`caseload store backup`, `*.before-v2`) and the golden set are yours to clean.
+/// Whose words they are.
 #[derive(Debug, Args)]
 #[group(id = "who", required = true, multiple = false)]
 struct Who {
@@ -93,6 +90,11 @@ struct Who {
     trace: Option<String>,
 }
 
+/// Take one person's words out of every run and out of the file
+///
+/// Inputs, contexts, answers, messages and reasons go; verdicts, tokens, costs and times stay. Copies
+/// of the store (`caseload store backup`, `*.before-v2`) and the golden set are yours to clean. It
+/// cannot be undone.
 #[derive(Debug, Args)]
 struct ForgetArgs {
     #[command(flatten)]

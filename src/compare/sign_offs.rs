@@ -53,7 +53,7 @@ impl SignOff {
         if !file.exists() {
             return Err(missing(file).into());
         }
-        Self::of(&Document::open(file)?, known)
+        Self::of(&Document::open(file, "`gates.sign_offs` names it, relative to the experiment file")?, known)
     }
 
     fn of(document: &Document, known: &HashSet<&CaseId>) -> Result<Vec<Self>, Faults> {

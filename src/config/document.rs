@@ -14,6 +14,9 @@ use toml::de::{DeTable, DeValue};
 
 use crate::domain::{Fault, Faults, nearest};
 
+/// What to do where an experiment file is not there.
+pub(super) const NAME_AN_EXPERIMENT: &str = "give the path of an experiment file such as `config/demo.toml`";
+
 /// A parsed TOML file.
 #[derive(Clone, Debug)]
 pub struct Document {
@@ -34,15 +37,13 @@ struct Notes {
 }
 
 impl Document {
-    /// Reads and parses `file`.
+    /// Reads and parses `file`; `hint` is the likely fix where it is not there.
     ///
     /// # Errors
     /// The file cannot be read, is not UTF-8, or is not TOML (every syntax fault is told).
-    pub fn open(file: &Path) -> Result<Self, Faults> {
-        let bytes = std::fs::read(file).map_err(|error| {
-            let hint = "give the path of an experiment file such as `config/demo.toml`";
-            Fault::of_file(file, format!("cannot be read: {error}")).with_hint(hint)
-        })?;
+    pub fn open(file: &Path, hint: &str) -> Result<Self, Faults> {
+        let bytes = std::fs::read(file)
+            .map_err(|error| Fault::of_file(file, format!("cannot be read: {error}")).with_hint(hint))?;
         let text = String::from_utf8(bytes)
             .map_err(|_| Fault::of_file(file, "not UTF-8").with_hint("save the file as UTF-8"))?;
         Self::parse(file, &text)

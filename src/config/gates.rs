@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::{Document, NAME_AN_EXPERIMENT};
 use crate::domain::{Faults, nearest};
 
 /// The confidence of a margin or of a lower bound where the experiment does not say: one-sided.
@@ -157,7 +157,7 @@ struct GatesOnly {
 /// # Errors
 /// Every fault of its `[gates]`; that it has none.
 pub fn read_gates(file: &Path) -> Result<Gates, Faults> {
-    let document = Document::open(file)?;
+    let document = Document::open(file, NAME_AN_EXPERIMENT)?;
     let (written, mut faults) = document.read::<GatesOnly>();
     if document.tree().get("gates").is_none() {
         let fault = crate::domain::Fault::of_file(file, "there is no `[gates]` in it");

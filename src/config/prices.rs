@@ -75,7 +75,7 @@ impl PriceTable {
     /// # Errors
     /// Every fault of the file.
     pub fn open(file: &Path) -> Result<Self, Faults> {
-        read(&Document::open(file)?)
+        read(&Document::open(file, "`prices` names it, relative to the experiment file")?)
     }
 
     /// Puts `newer` in front: every model that it names is priced by it alone.

@@ -108,8 +108,12 @@ impl Account {
             };
             account.bounds = Some((at(1.0 / 3.0), at(3.0)));
         }
-        let name = experiment.settings.providers[provider].name.to_string();
-        account.binding = Some(binding(name, &limits, |limits| run(limits, &answers, seed)));
+        let settings = &experiment.settings.providers[provider];
+        // A program has as many places as its workers take trials.
+        let places =
+            if settings.kind.is_program() { "workers × trials_per_worker" } else { "max_in_flight" };
+        let name = settings.name.to_string();
+        account.binding = Some(binding(name, places, &limits, |limits| run(limits, &answers, seed)));
         account
     }
 
@@ -233,7 +237,12 @@ fn caching(
 }
 
 /// Doubles one limit after the other and sees which saves most.
-fn binding(provider: String, limits: &Limits, run: impl Fn(&Limits) -> Played) -> BindingLimit {
+fn binding(
+    provider: String,
+    places: &'static str,
+    limits: &Limits,
+    run: impl Fn(&Limits) -> Played,
+) -> BindingLimit {
     let now = run(limits).wall_s;
     let twice = |limit: Option<u64>| limit.map(|limit| limit.saturating_mul(2));
     let raised = [
@@ -258,7 +267,7 @@ fn binding(provider: String, limits: &Limits, run: impl Fn(&Limits) -> Played) -
             Limits { tokens_per_minute: twice(limits.tokens_per_minute), ..limits.clone() },
         ),
         (
-            "max_in_flight",
+            places,
             Some(u64::from(limits.max_in_flight)),
             Limits { max_in_flight: limits.max_in_flight.saturating_mul(2), ..limits.clone() },
         ),

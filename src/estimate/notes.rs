@@ -1,12 +1,15 @@
 //! What an estimate does not know and what it assumed, one sentence each.
 
-use super::{history::Basis, output::OutputTokens};
+use super::{
+    history::{Basis, History},
+    output::OutputTokens,
+};
 use crate::config::Experiment;
 
-/// The notes on an experiment, given the output projected for its targets.
-pub(super) fn notes(experiment: &Experiment, outputs: &[OutputTokens]) -> Vec<String> {
+/// The notes on an experiment, given the output projected for its targets from their history.
+pub(super) fn notes(experiment: &Experiment, history: &History, outputs: &[OutputTokens]) -> Vec<String> {
     let mut notes = vec![];
-    for (target, of) in experiment.targets.iter().zip(outputs) {
+    for ((target, past), of) in experiment.targets.iter().zip(&history.targets).zip(outputs) {
         if target.prices.standard().is_none() {
             notes.push(format!(
                 "no price for model `{}`: the dollars of `{}` are unknown (add a `[[price]]` row)",
@@ -15,7 +18,8 @@ pub(super) fn notes(experiment: &Experiment, outputs: &[OutputTokens]) -> Vec<St
         }
         match of.basis {
             Basis::Nothing => notes.push(format!(
-                "no earlier run of `{}`: its output is a share of `max_tokens`, with wide bounds",
+                "no earlier {} of `{}`: its output is a share of `max_tokens`, with wide bounds",
+                if past.runs.is_empty() { "run" } else { "answer told the tokens" },
                 target.name
             )),
             Basis::SameModel => notes.push(format!(

@@ -152,7 +152,7 @@ pub fn estimate(experiment: &Experiment, history: &History, options: &Options) -
             parts.put_together(experiment, target)
         })
         .collect();
-    let notes = notes(experiment, &outputs);
+    let notes = notes(experiment, history, &outputs);
     let total = totals(&targets, &accounts);
     Estimate {
         schema_version: SCHEMA_VERSION,

@@ -1,7 +1,7 @@
 //! Wall time: the queues played in fast motion.
 //!
 //! One account is a line of requests before four token buckets and a limit on what is on the wire,
-//! which starts slow and grows fourfold: the rules of [`queue`](crate::queue), with drawn latencies in the
+//! which starts slow and grows fourfold: the rules of [`queue`], with drawn latencies in the
 //! place of a provider. Of very many requests the beginning is played and the rest follows at the
 //! pace of its second half.
 

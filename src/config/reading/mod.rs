@@ -13,7 +13,7 @@ use std::{
 use jiff::civil::Date;
 
 use super::{
-    document::{Document, beside},
+    document::{Document, NAME_AN_EXPERIMENT, beside},
     gates,
     prices::{self, PriceTable},
     settings::{Settings, default_retrieval_k},
@@ -90,7 +90,7 @@ pub struct Plan {
 /// # Errors
 /// Every fault of the file and of the files it names, but for the golden set and recorded outputs.
 pub fn read(file: &Path, overrides: &Overrides, today: Date) -> Result<Plan, Faults> {
-    understand(Document::open(file)?, overrides, today)
+    understand(Document::open(file, NAME_AN_EXPERIMENT)?, overrides, today)
 }
 
 /// The same of an experiment in `text`; `name` stands for its file in faults, and paths are relative to

@@ -132,7 +132,8 @@ fn basis(target: &TargetEstimate) -> String {
     match target.basis {
         Basis::SameTarget => format!("earlier runs of this target: {runs} ({size})"),
         Basis::SameModel => format!("earlier runs of this model: {runs} ({size})"),
-        Basis::Nothing => "no earlier run: wide bounds".to_owned(),
+        Basis::Nothing if target.past_runs.is_empty() => "no earlier run: wide bounds".to_owned(),
+        Basis::Nothing => format!("verdicts of earlier runs: {runs}; they told no tokens: wide bounds"),
     }
 }
 
