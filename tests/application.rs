@@ -77,6 +77,30 @@ echo "It is right $n.""#,
     nothing_is_left_behind(&project);
 }
 
+#[test]
+fn a_program_that_tells_its_key_in_every_field_leaves_it_nowhere() {
+    let body = r#"read -r line; cut
+code=$(printf %s "$TEST_KEY" | base64)
+case $n in
+  2) echo "{\"error\": \"no index for $TEST_KEY\"}"; exit 0 ;;
+  3) echo "crashed with $TEST_KEY" >&2; exit 1 ;;
+esac
+echo "{\"output\": \"It is right $n, $code\", \"model\": \"m-$TEST_KEY\", \"usage\": {\"input\": \"$TEST_KEY\"},
+ \"retrieved\": [{\"doc\": \"$TEST_KEY\", \"chunk\": \"$TEST_KEY\", \"text\": \"$TEST_KEY\"}],
+ \"meta\": {\"$TEST_KEY\": [\"${TEST_KEY%??}…\"]}}""#;
+    let project = project(4, "env = [\"PATH\", \"TEST_KEY\"]\nretry = { max_retries = 0 }", body);
+    project.caseload(&["run", "e.toml"]).exits(3);
+    for told in ["sk-test-", "test-123", "c2stdGVzdC0xMjM"] {
+        assert!(!project.store_holds(told), "{told} is in the store");
+        let exported = project.caseload(&["export", "latest"]).exits(0);
+        assert!(!exported.stdout.contains(told), "{told} is exported");
+    }
+    assert_eq!(
+        project.sql::<String>("SELECT DISTINCT model_returned FROM trial WHERE case_position = 1"),
+        "m-[hidden]"
+    );
+}
+
 /// A process that left the program's session holds what the program wrote to: the answer is there all the same.
 #[test]
 fn a_program_that_is_done_is_not_waited_for_through_another_that_it_left_behind() {

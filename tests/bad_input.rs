@@ -173,6 +173,91 @@ fn values_that_cannot_be_sent_and_prices_that_stand_twice_are_refused_with_their
 }
 
 #[test]
+fn a_key_that_cannot_be_meant_as_it_is_stops_check_and_run_before_anything_is_sent() {
+    let text = "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{ kind = \"words\", any = [\"x\"] }]\n\
+        [[target]]\nname = \"t\"\nprovider = \"openai\"\nmodel = \"m\"\n";
+    let project = Project::new().with_cases(1).with("e.toml", text);
+    for (key, told) in [
+        ("", "the variable `OPENAI_API_KEY` is empty"),
+        ("\"sk-of-mine\"", "the variable `OPENAI_API_KEY` holds quotation marks"),
+        ("Bearer sk-of-mine", "the variable `OPENAI_API_KEY` holds `Bearer` before the key"),
+        ("sk-of mine", "the variable `OPENAI_API_KEY` holds white space"),
+    ] {
+        for command in ["check", "run"] {
+            let ended = project.caseload_with(&[("OPENAI_API_KEY", key)], &[command, "e.toml"]);
+            let ended = ended.exits(2).stderr_has(told);
+            assert!(!ended.stderr.contains("of-mine"), "{}", ended.stderr);
+        }
+    }
+    let short = project.caseload_with(&[("OPENAI_API_KEY", "abc")], &["check", "e.toml"]).exits(0);
+    short.stdout_has("the value of `OPENAI_API_KEY` is shorter than 8 characters: too short to be hidden");
+}
+
+#[test]
+fn a_name_with_what_cannot_be_seen_is_refused_and_its_fault_shows_nothing_raw() {
+    let project = Project::new().with_cases(1);
+    for (name, code) in [
+        ("\\u001b[31mred", "U+001B"),
+        ("a\\u202eb", "U+202E"),
+        ("a\\u00ADb", "U+00AD"),
+        ("\\U000E0041", "U+E0041"),
+    ] {
+        let text = format!(
+            "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [\"{name}\"]\n\
+             [grader.\"{name}\"]\nkind = \"words\"\nany = [\"x\"]\n\
+             [[target]]\nname = \"{name}\"\nprovider = \"{name}\"\nmodel = \"m{name}\"\n\
+             [provider.\"{name}\"]\nkind = \"simulator\"\n"
+        );
+        project.write("e.toml", &text);
+        let said = project.caseload(&["check", "e.toml"]).exits(2).stderr;
+        assert_eq!(said.matches(&format!("{code}, which cannot be seen")).count(), 4, "{said}");
+        assert!(!said.contains(['\u{1b}', '\u{202e}', '\u{ad}', '\u{e0041}']), "{said:?}");
+    }
+}
+
+/// A gateway is not the provider: who speaks its protocol need not know its keys.
+#[test]
+fn a_server_of_ones_own_gets_the_key_that_is_named_and_no_other() {
+    let text = |server: &str| {
+        format!(
+            "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{{ kind = \"words\", any = [\"x\"] }}]\n\
+             [[target]]\nname = \"t\"\nprovider = \"p\"\nmodel = \"m\"\nmax_tokens = 9\n\
+             [provider.p]\n{server}\n"
+        )
+    };
+    let project = Project::new().with_cases(1);
+    for (server, needs) in [
+        ("kind = \"anthropic\"\nbase_url = \"https://gateway.example/anthropic\"", None),
+        ("kind = \"openai\"\nbase_url = \"https://gateway.example/v1\"", None),
+        ("kind = \"anthropic\"\nbase_url = \"https://api.anthropic.com.example\"", None),
+        ("kind = \"anthropic\"\nbase_url = \"https://API.anthropic.com/v1/\"", Some("ANTHROPIC_API_KEY")),
+        ("kind = \"openai\"\nbase_url = \"https://api.openai.com/v1\"", Some("OPENAI_API_KEY")),
+        ("kind = \"openai\"", Some("OPENAI_API_KEY")),
+    ] {
+        project.write("e.toml", &text(server));
+        let checked = project.caseload(&["check", "e.toml"]);
+        match needs {
+            None => drop(checked.exits(0)),
+            Some(variable) => drop(checked.exits(2).stderr_has(&format!("`{variable}` is not set"))),
+        }
+    }
+    for (url, is_open) in [
+        ("http://gateway.example/v1", true),
+        ("http://10.0.0.7:8000/v1", true),
+        ("http://[2001:db8::1]/v1", true),
+        ("https://gateway.example/v1", false),
+        ("http://localhost:8000/v1", false),
+        ("http://127.0.0.9/v1", false),
+        ("http://[::1]:80/v1", false),
+    ] {
+        let named = format!("kind = \"openai\"\nbase_url = \"{url}\"\napi_key_env = \"TEST_KEY\"");
+        project.write("e.toml", &text(&named));
+        let said = project.caseload(&["check", "e.toml"]).exits(0).stdout;
+        assert_eq!(said.contains("over plain http"), is_open, "{url}: {said}");
+    }
+}
+
+#[test]
 fn a_price_file_that_is_not_there_is_told_with_where_it_is_looked_for() {
     let text = format!("prices = \"none.toml\"\n{}", crate::experiment("http://127.0.0.1:9", ""));
     let project = Project::new().with_cases(1).with("e.toml", &text);

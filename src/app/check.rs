@@ -29,6 +29,8 @@ pub struct Checked {
     pub trials: u64,
     /// What may be spent at most.
     pub max_cost: Option<Cost>,
+    /// What is allowed of its keys and yet worth a word.
+    pub warnings: Vec<String>,
 }
 
 /// One target of it.
@@ -55,8 +57,10 @@ pub struct CheckedTarget {
 pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
     let experiment = &ready.experiment;
     let settings = &experiment.settings;
+    let mut warnings = vec![];
     if keys {
         config::missing_keys(&settings.providers).none_or(())?;
+        warnings = ready.key_warnings();
     }
     early_stop::check(&ready.store, experiment)?;
     let examples =
@@ -78,6 +82,7 @@ pub fn check(ready: &Ready, keys: bool) -> Result<Checked, AppError> {
         targets: targets.collect(),
         trials: experiment.trials(),
         max_cost: settings.max_cost,
+        warnings,
     })
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{AppError, Listener, Session, event_line::Names};
-use crate::domain::{RunEvent, UnixMillis};
+use crate::domain::{RunEvent, UnixMillis, text::visible_json};
 
 /// How long a line waits at most until it is in the file.
 const FLUSH: Duration = Duration::from_secs(1);
@@ -123,7 +123,8 @@ impl Lines {
     }
 
     fn take(&mut self, names: &Names, at: UnixMillis, event: &RunEvent) -> io::Result<()> {
-        serde_json::to_writer(&mut self.waiting, &names.line(at, event))?;
+        let line = serde_json::to_string(&names.line(at, event))?;
+        self.waiting.extend_from_slice(visible_json(&line).as_bytes());
         self.waiting.push(b'\n');
         if self.waiting.len() >= FULL || is_urgent(event) {
             return self.flush();

@@ -32,6 +32,11 @@ pub struct Ready {
 }
 
 impl Ready {
+    /// What is allowed of its keys and yet worth a word.
+    pub fn key_warnings(&self) -> Vec<String> {
+        config::key_warnings(&self.experiment.settings.providers)
+    }
+
     /// Reads the experiment in `file` with `overrides` over it, its golden set and all else it names.
     ///
     /// # Errors

@@ -104,7 +104,7 @@ pub(super) fn compare_sides(arguments: &CompareArgs) -> Result<ExitStatus, CliEr
     let form = format.form(arguments.list);
     let compared = compare::compare(store.as_ref(), &wanted)?;
     let answers = compared.answers(store.as_ref(), form.answers())?;
-    output::data(&written(form, &compared, &answers)?)?;
+    output::document(&written(form, &compared, &answers)?)?;
     Ok(status(compared.verdict()))
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use clap::Args;
 
 use super::{error::CliError, exit_status::ExitStatus, store_argument::StoreArgument};
-use crate::app;
+use crate::{app, domain::text::visible_json};
 
 /// Export a run's trials as JSON lines, in golden-set order
 ///
@@ -29,8 +29,8 @@ pub(super) fn export(arguments: &ExportArgs) -> Result<ExitStatus, CliError> {
     let store = arguments.store.open()?;
     let mut out = BufWriter::new(io::stdout().lock());
     app::export::export::<CliError>(&store, &arguments.run, arguments.target.as_deref(), |line| {
-        serde_json::to_writer(&mut out, line).map_err(io::Error::from)?;
-        Ok(out.write_all(b"\n")?)
+        let line = serde_json::to_string(line).map_err(io::Error::from)?;
+        Ok(writeln!(out, "{}", visible_json(&line))?)
     })?;
     out.flush()?;
     Ok(ExitStatus::Success)

@@ -11,6 +11,7 @@ use tokio::{sync::oneshot, task::JoinHandle, time};
 
 use crate::{
     app::{Ledger, Listener, QueueWork},
+    domain::text::visible,
     report::RunProgress,
 };
 
@@ -106,7 +107,7 @@ impl Display {
     fn draw(&self, texts: &[String], show: fn(&ProgressBar, String)) {
         match self {
             Self::Terminal { lines, .. } => {
-                lines.iter().zip(texts).for_each(|(line, text)| show(line, text.clone()));
+                lines.iter().zip(texts).for_each(|(line, text)| show(line, visible(text)));
             }
             Self::Plain => super::output::note(&texts.join("\n")),
             Self::Quiet => {}

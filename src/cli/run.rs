@@ -58,6 +58,9 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
         }
         output::note(&format!("no run of `{name}` is to be gone on with: a new one begins"));
     }
+    for warning in ready.key_warnings() {
+        output::note(&format!("warning: {warning}"));
+    }
     session::work(app::run::begin(ready)?, &arguments.screen)
 }
 

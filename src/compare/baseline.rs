@@ -234,6 +234,7 @@ impl Side {
             target: head.target,
             model: head.model,
             stored: None,
+            created_at: None,
             golden_fingerprint: fingerprint(&head.golden_fingerprint)
                 .ok_or_else(|| bad_print(&head.golden_fingerprint))?,
             golden_name: head.golden_name,

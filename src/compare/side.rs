@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::evidence::Count;
 use crate::{
-    domain::{CaseId, Cost, Fingerprint, PassIf, RunRow, Split, TargetPos},
+    domain::{CaseId, Cost, Fingerprint, PassIf, RunRow, Split, TargetPos, UnixMillis},
     evidence::{CaseEvidence, Evidence, GraderEvidence, Graders, Retrieval, Times},
     stats::{Clusters, Level, quantiles},
     store::{RunCase, RunDetail, Store, StoreError},
@@ -149,6 +149,8 @@ pub struct Side {
     pub golden_name: String,
     /// The gates as they stood before the first request.
     pub gates: Option<serde_json::Value>,
+    /// When the run began; `None` for a committed baseline.
+    pub created_at: Option<UnixMillis>,
     /// Its cases, in golden-set order.
     pub cases: Vec<SideCase>,
     /// Its graders.
@@ -194,6 +196,7 @@ impl Side {
             golden_fingerprint: run.row.golden_fingerprint,
             golden_name: run.row.golden_name.clone(),
             gates: run.gates.clone(),
+            created_at: Some(run.row.created_at),
             totals: totals(&evidence, &cases),
             cases,
             graders: graders.each.into_iter().map(side_grader).collect(),

@@ -47,6 +47,7 @@ fn side(label: &str, planned: u32, counts: &[(u32, u32)]) -> Side {
         stored: None,
         golden_fingerprint: Fingerprint::of(b"set"),
         golden_name: "set".to_owned(),
+        created_at: None,
         gates: None,
         cases,
         graders: vec![],

@@ -254,7 +254,7 @@ fn default_workers() -> u32 {
     std::thread::available_parallelism().map_or(2, |cores| u32::try_from(cores.get()).unwrap_or(2))
 }
 
-/// What this machine lacks for an application: its program, or variables of its headers.
+/// What this machine lacks for an application: its program or its working folder.
 pub(super) fn lacks(provider: &ProviderSettings) -> Vec<Fault> {
     let place = |key: &str| format!("`provider.{}.{key}`", provider.name);
     let mut faults = vec![];
@@ -268,14 +268,6 @@ pub(super) fn lacks(provider: &ProviderSettings) -> Vec<Fault> {
     {
         let message = format!("the working folder `{}` does not exist", exec.cwd.display());
         faults.push(Fault::of_file("environment", message).at(place("cwd")));
-    }
-    for (header, variable) in provider.http.iter().flat_map(|http| &http.env_headers) {
-        if env::var(variable).map_or(true, |value| value.trim().is_empty()) {
-            let fault = Fault::of_file("environment", format!("the variable `{variable}` is not set"))
-                .at(place(&format!("headers.{header}")))
-                .with_hint(format!("export {variable}=… with the value of that header"));
-            faults.push(fault);
-        }
     }
     faults
 }

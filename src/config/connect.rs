@@ -5,26 +5,18 @@ use std::{collections::HashMap, env, sync::Arc, time::Duration};
 use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::{application, experiment::Experiment, settings::ProviderSettings, shared_folder};
+use super::{application, experiment::Experiment, keys, settings::ProviderSettings, shared_folder};
 use crate::{
     domain::{Fault, Faults, RunEvent},
     providers::{HttpModel, HttpSettings, Provider, Replay, Simulator, SimulatorSettings, TokenCounter},
     queue::ProviderQueue,
 };
 
-/// Faults of what this machine lacks: variables that are not set (named, never shown), and programs.
+/// Faults of what this machine lacks: variables that hold no key (named, never shown), and programs.
 pub fn missing_keys(providers: &[ProviderSettings]) -> Faults {
-    let unset = |variable: &&String| env::var(variable).map_or(true, |value| value.trim().is_empty());
-    let missing = providers.iter().filter_map(|provider| {
-        let variable = provider.api_key_env.as_ref().filter(unset)?;
-        let fault = Fault::of_file("environment", format!("the variable `{variable}` is not set"))
-            .at(format!("`provider.{}.api_key_env`", provider.name))
-            .with_hint(format!("export {variable}=… with the key of that account"));
-        Some(fault)
-    });
-    let mut missing: Vec<Fault> = missing.collect();
-    missing.extend(providers.iter().flat_map(application::lacks));
-    Faults(missing)
+    let mut missing = keys::faults(providers);
+    missing.0.extend(providers.iter().flat_map(application::lacks));
+    missing
 }
 
 /// The queue of every account, in the order of the settings.

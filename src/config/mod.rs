@@ -6,6 +6,7 @@ mod connect;
 mod document;
 mod experiment;
 mod gates;
+mod keys;
 mod prices;
 mod prompt;
 mod prompt_cache;
@@ -24,6 +25,7 @@ pub use self::{
     document::Document,
     experiment::{Experiment, PlannedCase},
     gates::{CountedFlips, FlipBudget, Gates, Margin, MinPassRate, RateOn, read_gates},
+    keys::key_warnings,
     prices::{PriceTable, since},
     prompt::{PromptError, PromptTemplate},
     reading::{DEFAULT_STORE, Overrides, Plan, STORE_VARIABLE, read, read_text},

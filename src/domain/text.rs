@@ -22,14 +22,30 @@ pub fn cut(text: &str, width: usize) -> String {
     if beginning(text, width).len() < text.len() { with_ellipsis(text, width - 1) } else { text.to_owned() }
 }
 
-/// Hostile text made harmless for a terminal: control characters and invisible ones that change
-/// direction are shown as escapes; line ends and tabs stay.
+/// Hostile text made harmless for whoever shows it, a terminal or a file that others read: what cannot be
+/// seen is written out; line ends and tabs stay. Text that went through it before stays as it is.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
             '\n' | '\t' => shown.push(character),
             _ => show(&mut shown, character),
+        }
+    }
+    shown
+}
+
+/// JSON that says the same and shows nothing unseen: within its texts such characters become escapes, and
+/// elsewhere there are none.
+pub fn visible_json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for character in json.chars() {
+        if character != '\n' && is_unseen(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(shown, "\\u{unit:04x}").expect("a string takes every character");
+            }
+        } else {
+            shown.push(character);
         }
     }
     shown
@@ -86,22 +102,25 @@ pub fn quoted_list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
 }
 
 fn show(shown: &mut String, character: char) {
-    if character.is_control() || turns(character) {
+    if is_unseen(character) {
         shown.extend(character.escape_unicode());
     } else {
         shown.push(character);
     }
 }
 
-/// Invisible characters that reorder what a terminal shows.
-fn turns(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Control characters, and those that move or hide what stands around them.
-fn is_unseen(c: char) -> bool {
+/// Control characters, those of no width, those that move or hide what stands around them, and what is no
+/// character at all, which XML does not take.
+///
+/// Source: Unicode's `Default_Ignorable_Code_Point`, without the selectors that emoji need.
+pub fn is_unseen(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+        || matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
+        || u32::from(c) & 0xfffe == 0xfffe
 }
 
 #[cfg(test)]
@@ -124,6 +143,33 @@ mod tests {
         assert_eq!(one_line("a\tb\nc\u{7}d", 9), "a b c\\u{…");
         assert_eq!(collapsed(" a \n\t b\u{202e}c ", 5), "a b\\u{202e}c");
         assert_eq!(collapsed("ab cd", 4), "ab c…");
+    }
+
+    #[test]
+    fn nothing_unseen_is_left_in_a_text_or_in_json() {
+        for c in [
+            "\u{9b}31m",
+            "\u{7f}",
+            "\u{ad}",
+            "\u{61c}",
+            "\u{200b}",
+            "\u{2028}",
+            "\u{feff}",
+            "\u{fffe}",
+            "\u{e0041}",
+            "\u{1b}]52;c;eA==\u{7}",
+        ] {
+            let text = format!("a{c}b\n");
+            let shown = visible(&text);
+            assert!(shown.starts_with("a\\u{") && !shown.trim_end().contains(is_unseen), "{shown:?}");
+            assert_eq!(visible(&shown), shown);
+            let json = visible_json(&serde_json::to_string(&text).unwrap());
+            assert!(!json.contains(is_unseen), "{json:?}");
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+        for plain in ["Ärger · ≥ 5 % → 日本語 ❤\u{fe0f} العربية", "a\tb\nc"] {
+            assert_eq!(visible(plain), plain);
+        }
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use serde_json::value::RawValue;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
+use crate::domain::text::is_unseen;
+
 /// The longest id, in characters: it must fit in a table and must not become a file name.
 const MAX_CHARACTERS: usize = 200;
 
@@ -44,8 +46,11 @@ fn check_text(id: &str) -> Result<(), String> {
     if length > MAX_CHARACTERS {
         return Err(format!("the id has {length} characters, at most {MAX_CHARACTERS} are allowed"));
     }
-    match id.chars().find(|&c| c == '/' || c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')) {
+    match id.chars().find(|&c| c == '/' || is_unseen(c)) {
         Some('/') => Err("the id has a `/`".to_owned()),
+        Some(unseen) if !unseen.is_control() => {
+            Err(format!("the id has U+{:04X}, which cannot be seen", u32::from(unseen)))
+        }
         Some(control) => Err(format!("the id has the control character U+{:04X}", u32::from(control))),
         None => Ok(()),
     }

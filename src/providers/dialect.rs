@@ -27,8 +27,6 @@ pub struct Facts {
     pub key_variable: &'static str,
     /// The header that carries the key.
     pub key_header: KeyHeader,
-    /// Whether servers elsewhere speak the same, many of them without a key.
-    pub is_spoken_elsewhere: bool,
     /// Fields of a target's `extra` that ask for its prompts to be cached.
     pub cache_fields: &'static [&'static str],
     /// Who counts the tokens of a model of no known family.

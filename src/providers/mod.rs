@@ -18,6 +18,7 @@ mod parameters;
 mod provider;
 mod rejection;
 pub mod replay;
+mod secrets;
 pub mod simulator;
 #[cfg(test)]
 pub(crate) mod test_question;
@@ -41,10 +42,11 @@ pub use self::{
     provider::{Provider, bounds_of_application},
     rejection::Rejection,
     replay::{Replay, ReplayOutputs},
+    secrets::{LEAST_SECRET_CHARS, Secrets},
     simulator::{SimulatedTarget, Simulator, SimulatorSettings},
     token_counter::TokenCounter,
     tokens::{Tokenizer, estimate_input_tokens, tokens_of},
-    wire::{HttpError, HttpResponse, HttpSettings, Secrets, tells_of_a_secret},
+    wire::{HttpError, HttpResponse, HttpSettings, tells_of_a_secret, unencrypted_host},
 };
 
 use self::{told_cost::told_cost, usage_object::usage_object};

@@ -24,6 +24,7 @@ pub fn checked_text(checked: &Checked) -> String {
     }
     let budget = checked.max_cost.map_or_else(|| "none".to_owned(), dollars);
     text.push_str(&format!("  trials      {} · budget {budget}\n", count(checked.trials)));
+    text.extend(checked.warnings.iter().map(|warning| format!("  ! {warning}\n")));
     text
 }
 

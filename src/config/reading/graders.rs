@@ -17,6 +17,7 @@ impl Reading<'_> {
     ) -> BTreeMap<String, GraderSpec> {
         let mut graders = BTreeMap::new();
         for (name, table) in written {
+            self.check_name("grader", name);
             if let Some(spec) = self.grader(&format!("grader.{name}"), Some(name), table.clone()) {
                 graders.insert(name.clone(), spec);
             }

@@ -21,7 +21,10 @@ use super::{
     written::WrittenExperiment,
 };
 use crate::{
-    domain::{Aside, Cost, Fault, Faults, MoneyError, Price, Shard},
+    domain::{
+        Aside, Cost, Fault, Faults, MoneyError, Price, Shard,
+        text::{is_unseen, quoted},
+    },
     golden::Selection,
 };
 
@@ -168,6 +171,14 @@ impl Reading<'_> {
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.document.fault(path, message);
         self.faults.0.push(fault);
+    }
+
+    /// A name is shown on screens and in files of many kinds: nothing in it may be unseen.
+    pub(super) fn check_name(&mut self, path: &str, name: &str) {
+        if let Some(unseen) = name.chars().find(|&c| is_unseen(c)) {
+            let code = u32::from(unseen);
+            self.fault(path, format!("the name {} has U+{code:04X}, which cannot be seen", quoted(name)));
+        }
     }
 
     pub(super) fn hinted(&mut self, path: &str, message: impl Into<String>, hint: impl Into<String>) {

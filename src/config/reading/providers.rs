@@ -40,6 +40,7 @@ impl Reading<'_> {
             self.hinted(&place, "no `kind` is named", "add a line such as `kind = \"openai\"`");
             return None;
         };
+        self.check_name("provider", name);
         let timeouts = written.timeouts;
         for (key, seconds) in [("connect_s", timeouts.connect_s), ("idle_s", timeouts.idle_s)] {
             if seconds.is_some_and(|seconds| !(seconds > 0.0 && seconds <= 86_400.0)) {
@@ -107,10 +108,17 @@ impl Reading<'_> {
         }
     }
 
-    /// A server elsewhere than the dialect's own needs a key only where the experiment says so.
+    /// A server elsewhere than the dialect's own gets a key only where the experiment says which.
     fn key_variable(&self, written: &WrittenProvider, kind: Kind) -> Option<String> {
-        let is_own = |facts: &&Facts| !(written.base_url.is_some() && facts.is_spoken_elsewhere);
+        let is_own = |facts: &&Facts| {
+            written.base_url.as_deref().is_none_or(|url| server_of(url) == server_of(facts.base_url))
+        };
         let default = || kind.facts().filter(is_own).map(|facts| facts.key_variable.to_owned());
         written.api_key_env.clone().or_else(default).filter(|name| !name.is_empty())
     }
+}
+
+/// Scheme, host and port of an address.
+fn server_of(url: &str) -> String {
+    url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/").to_ascii_lowercase()
 }

@@ -78,6 +78,8 @@ impl Reading<'_> {
         let application = written.name.clone().unwrap_or_else(|| provider.clone());
         let model = written.model.clone().unwrap_or(if is_application { application } else { String::new() });
         let name = written.name.clone().unwrap_or_else(|| model.clone());
+        self.check_name(&format!("{place}.name"), &name);
+        self.check_name(&format!("{place}.model"), &model.to_string());
         let own_prompt = written.prompt.as_ref();
         TargetSettings {
             name: name.into(),

@@ -30,7 +30,6 @@ pub static FACTS: Facts = Facts {
     base_url: "https://api.anthropic.com",
     key_variable: "ANTHROPIC_API_KEY",
     key_header: KeyHeader { name: "x-api-key", prefix: "" },
-    is_spoken_elsewhere: false,
     cache_fields: &["cache_control"],
     tokenizer: Tokenizer::ClaudeCharacters,
     counting: Some(count_tokens::COUNTING),

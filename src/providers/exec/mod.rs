@@ -97,6 +97,10 @@ impl Exec {
     /// # Errors
     /// It could not be started, ended, hung, wrote too much, or answered what is no answer.
     pub async fn answer(&self, question: &Question) -> Result<Reply, Rejection> {
+        self.launch.secrets.conceal_all(self.ask(question).await)
+    }
+
+    async fn ask(&self, question: &Question) -> Result<Reply, Rejection> {
         let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let id = format!("{}#{}.{number}", question.asked.case.id, question.asked.repeat);
         let line = protocol::question(&id, question);

@@ -40,12 +40,12 @@ pub(super) async fn ask(launch: &Launch, question: &[u8]) -> Result<Reply, Rejec
     if let Ok(Ok(_)) = ended {
         let _ = timeout(SETTLE_WAIT, following).await;
     }
-    let (text, ending) = stderr.take(launch);
+    let (text, ending) = stderr.take();
     match ended {
         Err(_) => Err(timed_out(launch, text)),
         Ok(Err(TooLarge)) => Err(flooded(launch, text)),
         Ok(Ok((output, Some(status)))) if status.success() && ending.is_none() => {
-            answered(launch, protocol::whole_output(&output), text)
+            answered(protocol::whole_output(&output), text)
         }
         Ok(Ok((_, status))) => Err(ended_badly(launch, status, ending, text)),
     }
@@ -76,19 +76,11 @@ async fn read_to_its_end(
 }
 
 /// What a program's own words come to.
-pub(super) fn answered(
-    launch: &Launch,
-    read: Result<Reply, NoAnswer>,
-    stderr: Option<String>,
-) -> Result<Reply, Rejection> {
+pub(super) fn answered(read: Result<Reply, NoAnswer>, stderr: Option<String>) -> Result<Reply, Rejection> {
     match read {
-        Ok(reply) => Ok(Reply { text: launch.secrets.conceal(&reply.text), stderr, ..reply }),
-        Err(NoAnswer::Malformed(why)) => {
-            let why = launch.secrets.hide(&why);
-            Err(failed(ErrorClass::Retry, FailureKind::Malformed, why, stderr))
-        }
+        Ok(reply) => Ok(Reply { stderr, ..reply }),
+        Err(NoAnswer::Malformed(why)) => Err(failed(ErrorClass::Retry, FailureKind::Malformed, why, stderr)),
         Err(NoAnswer::Declared(why)) => {
-            let why = launch.secrets.hide(&why);
             Err(failed(ErrorClass::ThisTrial, FailureKind::Application, why, stderr))
         }
     }
@@ -126,7 +118,7 @@ pub(super) fn ended_badly(
             None => (ErrorClass::Retry, "it ended".to_owned()),
         },
     };
-    let message = launch.secrets.hide(&format!("{what}{}", last_line(stderr.as_deref())));
+    let message = format!("{what}{}", last_line(stderr.as_deref()));
     failed(class, FailureKind::Application, message, stderr)
 }
 

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 
-use super::{launch::Launch, supervisor::Ending};
+use super::supervisor::Ending;
 
 /// Of the standard error of one attempt its last bytes are kept.
 const KEPT_STDERR: usize = 8 * 1024;
@@ -28,16 +28,16 @@ impl Tail {
         }
     }
 
-    /// Takes what was written since the last time, without secrets, and the supervisor's own word on
+    /// Takes what was written since the last time, and the supervisor's own word on
     /// how the program ended.
-    pub(super) fn take(&self, launch: &Launch) -> (Option<String>, Option<Ending>) {
+    pub(super) fn take(&self) -> (Option<String>, Option<Ending>) {
         let bytes: Vec<u8> = {
             let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *kept).into()
         };
         let text = String::from_utf8_lossy(&bytes);
         let (own, ending) = Ending::split_from(&text);
-        let own = launch.secrets.conceal(own.trim_end());
+        let own = own.trim_end().to_owned();
         ((!own.is_empty()).then_some(own), ending)
     }
 }

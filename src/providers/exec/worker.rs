@@ -99,7 +99,7 @@ impl Worker {
                 answer.unwrap_or_else(|_| Err(died("it was given up")))
             }
             Err(_) => {
-                let (stderr, _) = self.shared.stderr.take(&self.shared.launch);
+                let (stderr, _) = self.shared.stderr.take();
                 Err(once::timed_out(&self.shared.launch, stderr))
             }
         }
@@ -164,9 +164,9 @@ impl Shared {
         let is_alone = state.waiting.is_empty();
         drop(state);
         // With several trials under way nobody knows whose words these are; they go to the first.
-        let stderr = if is_alone { self.stderr.take(&self.launch).0 } else { None };
+        let stderr = if is_alone { self.stderr.take().0 } else { None };
         // Whoever no longer waits has been told.
-        let _ = waiter.send(once::answered(&self.launch, read, stderr));
+        let _ = waiter.send(once::answered(read, stderr));
         Ok(())
     }
 
@@ -227,18 +227,17 @@ async fn read(mut child: Child, stdout: ChildStdout, following: JoinHandle<()>, 
     shared.state().is_over = true;
     match broken {
         Some(Broken::Protocol(why)) => {
-            let (stderr, _) = shared.stderr.take(launch);
-            let why = launch.secrets.hide(&why);
+            let (stderr, _) = shared.stderr.take();
             shared.end(|| failed(ErrorClass::Retry, FailureKind::Malformed, &why, stderr.clone()));
         }
         Some(Broken::Flood) => {
-            let (stderr, _) = shared.stderr.take(launch);
+            let (stderr, _) = shared.stderr.take();
             shared.end(|| once::flooded(launch, stderr.clone()));
         }
         None => {
             let status = once::status_of(&mut child).await;
             once::settle(following).await;
-            let (stderr, ending) = shared.stderr.take(launch);
+            let (stderr, ending) = shared.stderr.take();
             shared.end(|| once::ended_badly(launch, status, ending.clone(), stderr.clone()));
         }
     }

@@ -36,7 +36,6 @@ pub static FACTS: Facts = Facts {
     base_url: "https://api.openai.com/v1",
     key_variable: "OPENAI_API_KEY",
     key_header: KeyHeader { name: "authorization", prefix: "Bearer " },
-    is_spoken_elsewhere: true,
     cache_fields: &[],
     tokenizer: Tokenizer::Characters,
     counting: None,

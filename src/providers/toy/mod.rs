@@ -35,7 +35,6 @@ pub(super) static FACTS: Facts = Facts {
     base_url: "https://toy.invalid",
     key_variable: "TOY_API_KEY",
     key_header: KeyHeader { name: "authorization", prefix: "Bearer " },
-    is_spoken_elsewhere: true,
     cache_fields: &[],
     tokenizer: Tokenizer::Characters,
     counting: None,

@@ -8,7 +8,6 @@ pub mod limit_headers;
 mod output_limit;
 pub(super) mod response;
 pub mod retry_after;
-mod secrets;
 mod settings;
 pub mod sse;
 mod stream;
@@ -20,7 +19,6 @@ pub mod transport;
 
 pub(crate) use self::tls::client_builder;
 pub use self::{
-    secrets::Secrets,
     settings::{HttpError, HttpSettings},
-    transport::{HttpResponse, KeyHeader, tells_of_a_secret},
+    transport::{HttpResponse, KeyHeader, tells_of_a_secret, unencrypted_host},
 };

@@ -115,7 +115,7 @@ mod tests {
     }
 
     async fn ask_anthropic(server: &TestServer, question: &Question) -> Result<Reply, Rejection> {
-        let model = HttpModel::new(&anthropic::FACTS, &http(server), Some(&"key-1".into()), None);
+        let model = HttpModel::new(&anthropic::FACTS, &http(server), Some(&"my-key-1".into()), None);
         ask(&model.unwrap(), question).await
     }
 
@@ -141,7 +141,8 @@ mod tests {
         let begun_sign = Begun::new(move || {
             count.fetch_add(1, Ordering::SeqCst);
         });
-        let model = HttpModel::new(&anthropic::FACTS, &http(&server), Some(&"key-1".into()), None).unwrap();
+        let model =
+            HttpModel::new(&anthropic::FACTS, &http(&server), Some(&"my-key-1".into()), None).unwrap();
         let started = Instant::now();
         let reply = ask_telling(&model, &streamed_question(), &begun_sign).await.unwrap();
         let took = started.elapsed().as_secs_f64() * 1e3;
@@ -155,7 +156,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_that_the_pieces_of_a_stream_cut_is_hidden_all_the_same() {
         let piece = |text: &str| TEXT.replace("café", text);
-        let (first, second) = (piece("it is key"), piece("-1, yes"));
+        let (first, second) = (piece("it is my-key"), piece("-1, yes"));
         let server =
             TestServer::slowly(pieces(&[(0, START), (0, &first), (50, &second), (0, STOP)]), Then::Close);
         let reply = ask_anthropic(&server, &streamed_question()).await.unwrap();

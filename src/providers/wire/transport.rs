@@ -18,8 +18,11 @@ use reqwest::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{HttpError, HttpSettings, Secrets, client_builder, settings::without_password};
-use crate::domain::{ErrorClass, Failure, FailureKind, HttpMethod, Wire};
+use super::{HttpError, HttpSettings, client_builder, settings::without_password};
+use crate::{
+    domain::{ErrorClass, Failure, FailureKind, HttpMethod, Wire},
+    providers::Secrets,
+};
 
 /// What is sent as `user-agent`.
 const OWN_NAME: &str = concat!("caseload/", env!("CARGO_PKG_VERSION"));
@@ -253,6 +256,12 @@ fn base(base_url: &str) -> Result<Url, HttpError> {
     let wrong = || HttpError::BaseUrl { url: without_password(base_url) };
     let url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
     if matches!(url.scheme(), "http" | "https") && url.has_host() { Ok(url) } else { Err(wrong()) }
+}
+
+/// The other machine to which an address leads without encryption, if it does.
+pub fn unencrypted_host(url: &str) -> Option<String> {
+    let url = base(url).ok().filter(|url| url.scheme() == "http" && !is_this_machine(url))?;
+    url.host_str().map(str::to_owned)
 }
 
 /// Whether a URL leads to this very machine, where no proxy could follow.

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::{
     compare::{CaseChange, Comparison, Count, FlipAnswers, FlipRow, Side, SideCase, side_by_side},
-    domain::CaseId,
+    domain::{
+        CaseId,
+        text::{is_unseen, visible},
+    },
 };
 
 /// The columns. Those that end in `_text` hold text, whose cells begin with `'` where a spreadsheet
@@ -84,17 +87,15 @@ pub(super) fn comparison_csv(
 /// a cell does not help. A plain number stays what it is.
 ///
 /// Source: OWASP, *CSV Injection*.
+///
+/// What cannot be seen is written out: a table is shown on terminals, too.
 fn text(cell: &str) -> String {
-    if runs(cell) && !is_number(cell) { format!("'{cell}") } else { cell.to_owned() }
+    let guard = if runs(cell) && !is_number(cell) { "'" } else { "" };
+    format!("{guard}{}", visible(&cell.replace("\r\n", "\n")))
 }
 
 fn runs(cell: &str) -> bool {
-    let unseen = |character: char| {
-        character.is_whitespace()
-            || character.is_control()
-            || matches!(character, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-                | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
+    let unseen = |character: char| character.is_whitespace() || is_unseen(character);
     let seen = cell.trim_start_matches(unseen);
     let hidden = &cell[..cell.len() - seen.len()];
     let begins = |character: char| {
@@ -157,10 +158,21 @@ mod tests {
             "-1,5",
             "−1",
         ] {
-            assert_eq!(text(cell), format!("'{cell}"), "{cell:?}");
+            assert_eq!(text(cell), format!("'{}", visible(cell)), "{cell:?}");
         }
         for cell in ["", "a=b", "-5", "-0.25", "1e-5", "-1.5E+3", "It is -5.", "'=1", "7"] {
             assert_eq!(text(cell), cell, "{cell:?}");
+        }
+    }
+
+    #[test]
+    fn a_cell_holds_nothing_that_cannot_be_seen() {
+        for (cell, shown) in [
+            ("a\u{1b}[31mb\0c\u{9b}d", "a\\u{1b}[31mb\\u{0}c\\u{9b}d"),
+            ("a\u{202e}b\u{e0041}\u{ad}", "a\\u{202e}b\\u{e0041}\\u{ad}"),
+            ("two\r\nlines", "two\nlines"),
+        ] {
+            assert_eq!(text(cell), shown);
         }
     }
 

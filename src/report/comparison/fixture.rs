@@ -45,6 +45,7 @@ fn side(label: &str, cases: Vec<SideCase>) -> Side {
         stored: None,
         golden_fingerprint: Fingerprint::of(b"golden"),
         golden_name: "help-desk".to_owned(),
+        created_at: None,
         gates: None,
         cases,
         graders: vec![],

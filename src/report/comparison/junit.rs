@@ -1,12 +1,17 @@
 //! A comparison as JUnit XML: one test case per golden case, regressions as failures.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    time::Duration,
+};
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use crate::domain::text::visible;
 use crate::{
-    compare::{CaseChange, Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side, side_by_side},
+    compare::{
+        CaseChange, Comparison, Confirmed, FlipAnswers, FlipRow, GateVerdict, Side, SideCase, side_by_side,
+    },
     domain::CaseId,
 };
 
@@ -54,10 +59,26 @@ pub(super) fn comparison_junit(
             CaseChange::Changed => skipped("changed between the sides"),
             CaseChange::NotMeasured => skipped("not measured on a side"),
         };
-        test_case(case.id.as_str(), &case.cluster, status)
+        let mut test_case = test_case(case.id.as_str(), &case.cluster, status);
+        test_case.time = after.and_then(took);
+        test_case
     }));
+    let took = suite.test_cases.iter().filter_map(|case| case.time).sum();
+    suite.set_time(took);
+    report.set_time(took);
+    if let Some(created) = sides[1].created_at {
+        suite.extra.insert("timestamp".into(), created.to_string().into());
+    }
     report.add_test_suite(suite);
-    report.to_string().expect("memory can be written")
+    let xml = report.to_string().expect("memory can be written");
+    // JUnit's schema, as Jenkins checks it, counts what was skipped for a suite and not for all of them.
+    xml.replacen(&format!(" skipped=\"{}\"", report.skipped), "", 1)
+}
+
+/// How long its answers took together.
+fn took(case: &SideCase) -> Option<Duration> {
+    let seconds = case.latency_ms? / 1e3 * f64::from(case.count.measured);
+    Duration::try_from_secs_f64(seconds).ok()
 }
 
 fn test_case(name: &str, class: &str, status: TestCaseStatus) -> TestCase {
@@ -108,6 +129,7 @@ fn broke(flip: Option<&FlipRow>, answers: Option<&FlipAnswers>) -> TestCaseStatu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::UnixMillis;
     use crate::report::comparison::fixture::{
         comparison, hostile_answers, sides, sides_with_flips, with_flips,
     };
@@ -123,6 +145,68 @@ mod tests {
         let [baseline, candidate] = sides();
         let xml = comparison_junit(&comparison(), [&baseline, &candidate], &BTreeMap::new());
         insta::assert_snapshot!(stable(&xml));
+    }
+
+    /// The attributes of `<testsuites>` and `<testsuite>` in Jenkins' `jenkins-junit.xsd`.
+    #[test]
+    fn each_element_has_the_attributes_that_the_schema_knows() {
+        let [baseline, mut candidate] = sides();
+        candidate.label = "a \" skipped=\"9".to_owned();
+        candidate.created_at = Some(UnixMillis(1_790_000_000_000));
+        let xml = comparison_junit(&comparison(), [&baseline, &candidate], &BTreeMap::new());
+        let tags = |name: &str| {
+            let lines = xml.lines().map(str::trim_start);
+            let tag = format!("<{name} ");
+            lines.filter(|line| line.starts_with(&tag)).map(str::to_owned).collect::<Vec<_>>()
+        };
+        let names = |tag: &str| -> Vec<String> {
+            tag.split("=\"").filter_map(|part| part.rsplit([' ', '<']).next()).map(str::to_owned).collect()
+        };
+        for (element, known) in [
+            ("testsuites", &["name", "time", "tests", "failures", "disabled", "errors"][..]),
+            (
+                "testsuite",
+                &[
+                    "name",
+                    "tests",
+                    "failures",
+                    "errors",
+                    "time",
+                    "disabled",
+                    "skipped",
+                    "timestamp",
+                    "hostname",
+                    "id",
+                    "package",
+                ],
+            ),
+            ("testcase", &["name", "assertions", "time", "classname", "status"]),
+        ] {
+            let tags = tags(element);
+            assert!(!tags.is_empty());
+            for tag in tags {
+                let names = names(&tag);
+                let attributes = &names[..names.len() - 1];
+                assert!(
+                    attributes.iter().all(|name| known.contains(&name.as_str())),
+                    "{attributes:?} in {tag}"
+                );
+            }
+        }
+        let suites = tags("testsuite");
+        for told in [" skipped=\"", " time=\"", " timestamp=\"2026-09-21T14:13:20.000Z\""] {
+            assert!(suites[1].contains(told), "{told} in {suites:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_no_xml_is_written_out() {
+        let [baseline, mut candidate] = sides();
+        candidate.label = "m\u{1b}\u{fffe}".to_owned();
+        candidate.cases[0].id = CaseId::from("a\u{ffff}\0\u{85}");
+        let xml = comparison_junit(&comparison(), [&baseline, &candidate], &BTreeMap::new());
+        assert!(!xml.replace(['\n', '\t'], "").contains(crate::domain::text::is_unseen), "{xml}");
+        assert!(xml.contains("a\\u{ffff}\\u{0}\\u{85}"), "{xml}");
     }
 
     #[test]

@@ -15,7 +15,10 @@ use crate::{
         compare::{Compared, Outcome},
     },
     compare::{Comparison, FlipAnswers, Side},
-    domain::CaseId,
+    domain::{
+        CaseId,
+        text::{visible, visible_json},
+    },
 };
 
 /// Answers that a comment and annotations have room for.
@@ -66,11 +69,14 @@ pub fn written(
 ) -> Result<String, AppError> {
     let comparisons = compared.comparisons();
     let text = match form {
-        Form::Text { list } => match &compared.outcome {
+        Form::Text { list } => visible(&match &compared.outcome {
             Outcome::Pair(comparison) => comparison_text(comparison, list),
             Outcome::Matrix(matrix) => matrix_text(matrix),
-        },
-        Form::Json => serde_json::to_string_pretty(&compared.outcome).expect("a comparison is plain data"),
+        }),
+        Form::Json => {
+            let json = serde_json::to_string_pretty(&compared.outcome);
+            visible_json(&json.expect("a comparison is plain data"))
+        }
         Form::Markdown => {
             let parts: Vec<_> = comparisons.into_iter().zip(answers).collect();
             comparison_markdown(&parts, &marker(&compared.sides[1..]))
