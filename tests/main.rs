@@ -14,6 +14,7 @@ mod error_rates;
 mod estimate;
 mod events;
 mod field_reports;
+mod graders;
 mod guards;
 mod library;
 mod live;

@@ -16,7 +16,7 @@ use crate::domain::Case;
 use crate::domain::text::{quoted, quoted_list};
 
 /// Raised whenever the same answer may get another verdict.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 #[derive(Debug)]
 pub(super) struct Exact {
@@ -84,7 +84,7 @@ impl Exact {
         }
         match (single_number(found), single_number(wanted)) {
             (Some(found), Some(wanted)) => match (found.reading, wanted.reading) {
-                (Reading::Plain(a), Reading::Plain(b)) => a == b && found.percent == wanted.percent,
+                (Reading::Plain(a), Reading::Plain(b)) => a.is_same(&b) && found.percent == wanted.percent,
                 _ => false,
             },
             _ => false,

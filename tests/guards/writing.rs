@@ -138,7 +138,8 @@ fn runs_of_this_version_stand_beside_those_of_then() {
         "trend nightly --target old",
         "trend nightly --target new --json",
         "compare nightly-1:old nightly-7:old",
-        "compare nightly-1:new nightly-7:new --json",
+        "compare nightly-1:old nightly-7:old --allow-grader-change",
+        "compare nightly-1:new nightly-7:new --json --allow-grader-change",
         "run nightly.toml -q --dry-run",
     ];
     holds!("beside_own", transcript::timeless(&project, &commands));

@@ -1,110 +1,227 @@
-//! What stands behind a number: a divisor, the rest of a range or expression, scale, percent.
+//! What stands behind a number: an exponent, a divisor, a scale, a unit, a percent sign; or the rest of a
+//! range or an expression, which makes it not one number.
 
 use super::{
     before::is_currency,
-    chars::{is_digit, is_letter, skip_spaces, vulgar_fraction},
+    chars::{is_digit, is_letter, is_letter_of_an_ending, is_minus, skip_spaces, vulgar_fraction},
+    ratio::Ratio,
     reading::Reading,
     run::read_run,
+    scale::{scaled, word_at},
+    tex::{CLOSE, OPEN},
+    unit::{unit_behind, unit_end},
 };
 use crate::grading::phrase::is_written_without_spaces;
 
-/// Words that multiply the number before them.
-const SCALES: [(&str, f64); 25] = [
-    ("hundred", 1e2),
-    ("thousand", 1e3),
-    ("million", 1e6),
-    ("millions", 1e6),
-    ("billion", 1e9),
-    ("billions", 1e9),
-    ("bn", 1e9),
-    ("trillion", 1e12),
-    ("trillions", 1e12),
-    ("tausend", 1e3),
-    ("millionen", 1e6),
-    ("mio", 1e6),
-    ("milliarde", 1e9),
-    ("milliarden", 1e9),
-    ("mrd", 1e9),
-    ("billionen", 1e12),
-    ("mille", 1e3),
-    ("milliard", 1e9),
-    ("milliards", 1e9),
-    ("mil", 1e3),
-    ("millón", 1e6),
-    ("millones", 1e6),
-    ("lakh", 1e5),
-    ("crore", 1e7),
-    ("dozen", 12.0),
+const PERCENT_WORDS: [&str; 10] = [
+    "percent",
+    "prozent",
+    "pct",
+    "percents",
+    "pourcent",
+    "por ciento",
+    "per cent",
+    "procent",
+    "процентов",
+    "asilimia",
 ];
 
-/// East Asian digits of scale, glued to the number before them.
-const GLUED_SCALES: [(char, f64); 8] =
-    [('千', 1e3), ('万', 1e4), ('萬', 1e4), ('億', 1e8), ('亿', 1e8), ('천', 1e3), ('만', 1e4), ('억', 1e8)];
+/// A number with what follows it.
+pub(super) struct Behind {
+    pub(super) reading: Reading,
+    pub(super) percent: bool,
+    /// Where the number ends, scale included: a unit may stand here.
+    pub(super) amount_end: usize,
+    /// Where all of it ends.
+    pub(super) end: usize,
+}
 
-const PERCENT_WORDS: [&str; 7] =
-    ["percent", "prozent", "pct", "percents", "pourcent", "por ciento", "per cent"];
+/// What a number becomes by what stands behind it.
+pub(super) fn read_behind(chars: &[char], value: Ratio, end: usize, is_money: bool) -> Behind {
+    let (mut value, mut end) = powered(chars, value, end);
+    if chars.get(end) == Some(&'/') && is_digit(chars, end + 1) {
+        match divided(chars, &value, end) {
+            Some(fraction) => (value, end) = fraction,
+            None => return not_one(chars, value, end, Reading::Compound),
+        }
+    }
+    (value, end) = scaled(chars, &value, end, is_money).unwrap_or((value, end));
+    let amount_end = end;
+    if let Some(percent_end) = percent_behind(chars, end) {
+        return Behind { reading: Reading::Plain(value), percent: true, amount_end, end: percent_end };
+    }
+    if let Some(unit_end) = unit_behind(chars, end).filter(|unit_end| !goes_on(chars, *unit_end)) {
+        return plain_or_term(chars, value, amount_end, unit_end);
+    }
+    read_glued(chars, value, end)
+}
 
-/// What a plain number becomes by what is glued to its end, and where that ends.
-pub(super) fn read_behind(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
+fn read_glued(chars: &[char], value: Ratio, end: usize) -> Behind {
     let next = chars.get(end + 1).copied();
-    let next_is_digit = is_digit(chars, end + 1);
+    let is_ranged = is_digit(chars, end + 1) || (next.is_some_and(is_currency) && is_digit(chars, end + 2));
     match chars.get(end).copied() {
-        Some('/') if next_is_digit => {
-            let (divisor, divisor_end) = read_run(chars, end + 1);
-            let ends = !chars.get(divisor_end).is_some_and(|c| matches!(c, '/' | '^') || is_letter(*c));
-            match divisor.value {
-                Some(divisor) if ends && divisor != 0.0 => (Reading::Plain(value / divisor), divisor_end),
-                _ => compound(chars, value, end),
-            }
+        Some('/') if is_ranged => not_one(chars, value, end, Reading::Compound),
+        Some('-' | '–' | '—' | '−' | ':' | '…') if is_ranged => {
+            not_one(chars, value, end, Reading::Compound)
         }
-        Some('-' | '–' | '—' | ':') if next_is_digit => compound(chars, value, end),
-        Some('-' | '–' | '—') if next.is_some_and(is_currency) && is_digit(chars, end + 2) => {
-            compound(chars, value, end)
+        Some('.') if next == Some('.') && is_digit(chars, end + 2 + dots(chars, end + 2)) => {
+            not_one(chars, value, end, Reading::Compound)
         }
-        Some('+') if next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '(' | '\\' | '$')) => {
-            expression(chars, value, end)
+        Some('.') if next == Some(OPEN) => not_one(chars, value, end, Reading::Expression),
+        Some('+') if next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '(' | '\\' | '$' | OPEN)) => {
+            not_one(chars, value, end, Reading::Expression)
         }
-        Some('+') => (Reading::Bound, end + 1),
-        Some('*') if next == Some('*') => (Reading::Plain(value), end),
-        Some('*') if next.is_some_and(|c| c.is_alphanumeric() || c == '(') => expression(chars, value, end),
-        Some('^' | '×' | '÷' | '·' | '±' | '√') => expression(chars, value, end),
-        Some('‰') => (Reading::Glued(value, "‰".to_owned()), end + 1),
+        Some('+') => Behind { reading: Reading::Bound, percent: false, amount_end: end, end: end + 1 },
+        Some('*') if next.is_some_and(|c| c.is_alphanumeric() || matches!(c, '(' | OPEN)) => {
+            not_one(chars, value, end, Reading::Expression)
+        }
+        Some('*') if next == Some('*') && is_digit(chars, end + 2) => {
+            not_one(chars, value, end, Reading::Expression)
+        }
+        Some('^' | '×' | '÷' | '·' | '±' | '√' | 'π' | OPEN) => {
+            not_one(chars, value, end, Reading::Expression)
+        }
+        Some('\\') if next.is_some_and(|c| c.is_ascii_alphabetic()) => {
+            not_one(chars, value, end, Reading::Expression)
+        }
+        Some('‰') => glued(value, "‰".to_owned(), end, end + 1),
         // `2½` is put together where tokens are collected.
-        Some(c) if vulgar_fraction(c).is_some() => (Reading::Plain(value), end),
+        Some(c) if vulgar_fraction(c).is_some() || is_letter_of_an_ending(c) => {
+            plain_or_term(chars, value, end, end)
+        }
         Some(c) if is_letter(c) || (c == '_' && next.is_some_and(char::is_alphanumeric)) => {
             let mut tail = end;
             while chars.get(tail).is_some_and(|c| is_letter(*c) || c.is_ascii_digit() || *c == '_') {
                 tail += 1;
             }
-            (Reading::Glued(value, chars[end..tail].iter().collect()), tail)
+            glued(value, chars[end..tail].iter().collect(), end, tail)
         }
-        Some(c) => match GLUED_SCALES.iter().find(|(scale, _)| *scale == c) {
-            Some((_, scale)) => read_behind(chars, value * scale, end + 1),
-            None => (Reading::Plain(value), end),
-        },
-        None => (Reading::Plain(value), end),
+        _ => plain_or_term(chars, value, end, end),
     }
 }
 
-fn compound(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
-    let (parts, tail) = glued_parts(chars, value, end);
-    (Reading::Compound(parts), tail)
+fn dots(chars: &[char], at: usize) -> usize {
+    chars[at.min(chars.len())..].iter().take_while(|c| **c == '.').count()
 }
 
-fn expression(chars: &[char], value: f64, end: usize) -> (Reading, usize) {
-    let (parts, tail) = glued_parts(chars, value, end);
-    (Reading::Expression(parts), tail)
+fn glued(value: Ratio, suffix: String, amount_end: usize, end: usize) -> Behind {
+    Behind { reading: Reading::Glued(value, suffix), percent: false, amount_end, end }
+}
+
+fn not_one(chars: &[char], value: Ratio, end: usize, reading: fn(Vec<Ratio>) -> Reading) -> Behind {
+    let (parts, tail) = glued_parts(chars, vec![value], end);
+    Behind { reading: reading(parts), percent: false, amount_end: end, end: tail }
+}
+
+/// A number, unless an operator and an operand follow it: then it is the first term of an expression.
+fn plain_or_term(chars: &[char], value: Ratio, amount_end: usize, end: usize) -> Behind {
+    let reading =
+        if term_follows(chars, end) { Reading::Expression(vec![value]) } else { Reading::Plain(value) };
+    Behind { reading, percent: false, amount_end, end }
+}
+
+/// Whether ` + x`, ` · 5` or ` π` follows: what is worked out is not the number that it begins with.
+fn term_follows(chars: &[char], end: usize) -> bool {
+    let at = skip_spaces(chars, end);
+    let Some(&operator) = chars.get(at) else { return false };
+    if at > end && (matches!(operator, 'π' | '√') || (operator == OPEN && !is_word_of_units(chars, at))) {
+        return true;
+    }
+    let operand = skip_spaces(chars, at + 1);
+    if at == end || operand == at + 1 {
+        return false;
+    }
+    let Some(&first) = chars.get(operand) else { return false };
+    let begins_number = |at: usize| {
+        is_digit(chars, at) || (chars.get(at).is_some_and(|c| is_currency(*c)) && is_digit(chars, at + 1))
+    };
+    let is_variable =
+        first.is_ascii_lowercase() && !chars.get(operand + 1).is_some_and(|c| c.is_alphanumeric());
+    let is_computed = matches!(first, OPEN | 'π' | '√') || (first == '(' && begins_number(operand + 1));
+    match operator {
+        '+' | '×' | '÷' | '^' | '·' => is_computed || first.is_alphanumeric() || begins_number(operand),
+        '*' | '/' => is_computed || is_variable || begins_number(operand),
+        c if is_minus(c) => is_computed || is_variable && first != 'a' || begins_number(operand),
+        _ => false,
+    }
+}
+
+/// Whether what is kept whole at `at` is a command without a number in it.
+fn is_word_of_units(chars: &[char], at: usize) -> bool {
+    chars[at..].iter().take_while(|c| **c != CLOSE).all(|c| !c.is_numeric() && *c != '\\')
+}
+
+/// Whether a unit is not all of a word: `5m_1`.
+fn goes_on(chars: &[char], end: usize) -> bool {
+    chars.get(end).is_some_and(|c| is_letter(*c) || c.is_ascii_digit() || matches!(c, '_' | '^'))
+}
+
+/// `1/5`, where nothing further is glued to the divisor but its unit.
+fn divided(chars: &[char], value: &Ratio, end: usize) -> Option<(Ratio, usize)> {
+    let (divisor, divisor_end) = read_run(chars, end + 1);
+    let goes_on = |c: &char| {
+        matches!(*c, '/' | '^' | 'π' | '\\' | OPEN) || (is_letter(*c) && !is_letter_of_an_ending(*c))
+    };
+    let ends = !chars.get(divisor_end).is_some_and(goes_on) || unit_end(chars, divisor_end).is_some();
+    divisor
+        .value
+        .and_then(|divisor| value.divided_by(&divisor))
+        .filter(|_| ends)
+        .map(|value| (value, divisor_end))
+}
+
+/// `1.5 × 10^3`, `1.5*10**-3`, `1.5 x 10³`: the number times that power of ten.
+fn powered(chars: &[char], value: Ratio, end: usize) -> (Ratio, usize) {
+    let found = power_of_ten(chars, end).and_then(|(power, end)| Some((value.times_ten_to(power)?, end)));
+    found.unwrap_or((value, end))
+}
+
+fn power_of_ten(chars: &[char], end: usize) -> Option<(i64, usize)> {
+    let sign = skip_spaces(chars, end);
+    if !matches!(chars.get(sign)?, '×' | 'x' | 'X' | '*' | '·') {
+        return None;
+    }
+    let ten = skip_spaces(chars, sign + 1);
+    if chars.get(ten..ten + 2)? != ['1', '0'] {
+        return None;
+    }
+    let raised = match chars.get(ten + 2)? {
+        '^' => ten + 3,
+        '*' if chars.get(ten + 3) == Some(&'*') => ten + 4,
+        _ => ten + 2,
+    };
+    let is_marked = raised > ten + 2;
+    let plain = |c: char| if is_marked { plain_of_power(c) } else { raised_digit(c) };
+    let bracket = usize::from(is_marked && matches!(chars.get(raised), Some('(' | '{')));
+    let power: String = chars[raised + bracket..].iter().map_while(|c| plain(*c)).take(6).collect();
+    let power_end = raised + bracket + power.chars().count();
+    let closed = power_end + bracket;
+    (!chars.get(closed).is_some_and(|c| is_letter(*c) || is_digit(chars, closed) || *c == '^'))
+        .then(|| power.parse().ok().map(|power| (power, closed)))?
+}
+
+fn plain_of_power(c: char) -> Option<char> {
+    match c {
+        '−' => Some('-'),
+        c if c.is_ascii_digit() || matches!(c, '-' | '+') => Some(c),
+        _ => None,
+    }
+}
+
+fn raised_digit(c: char) -> Option<char> {
+    "⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺".chars().position(|raised| raised == c).and_then(|at| "0123456789-+".chars().nth(at))
 }
 
 /// The numbers in what is glued to a number, up to a space, an equals sign or an angle bracket.
-fn glued_parts(chars: &[char], value: f64, end: usize) -> (Vec<f64>, usize) {
-    let mut parts = vec![value];
+pub(super) fn glued_parts(chars: &[char], mut parts: Vec<Ratio>, end: usize) -> (Vec<Ratio>, usize) {
     let mut at = end;
     let mut last = end;
+    let mut is_kept_whole = false;
     while let Some(&c) = chars.get(at)
-        && !c.is_whitespace()
-        && !matches!(c, '=' | '<' | '>' | '。' | '、' | '，')
-        && !is_written_without_spaces(c)
+        && (is_kept_whole
+            || !c.is_whitespace()
+                && !matches!(c, '=' | '<' | '>' | '。' | '、' | '，')
+                && !is_written_without_spaces(c))
     {
         if c.is_ascii_digit() {
             let (run, run_end) = read_run(chars, at);
@@ -113,40 +230,31 @@ fn glued_parts(chars: &[char], value: f64, end: usize) -> (Vec<f64>, usize) {
         } else {
             at += 1;
         }
-        if c.is_alphanumeric() || matches!(c, ')' | '}') {
+        match c {
+            OPEN => is_kept_whole = true,
+            CLOSE => is_kept_whole = false,
+            _ => {}
+        }
+        if c.is_alphanumeric() || matches!(c, ')' | '}' | CLOSE) {
             last = at;
         }
     }
     (parts, last.max(end + 1).min(at.max(end + 1)))
 }
 
-/// A word of scale behind the number, and where it ends.
-pub(super) fn scale_behind(chars: &[char], end: usize) -> Option<(f64, usize)> {
-    let start = if chars.get(end) == Some(&'-') { end + 1 } else { skip_spaces(chars, end) };
-    let (word, word_end) = word_at(chars, start)?;
-    let (_, scale) = SCALES.iter().find(|(scale, _)| *scale == word)?;
-    Some((*scale, word_end))
-}
-
 /// The end of a percent sign or word behind the number.
-pub(super) fn percent_behind(chars: &[char], end: usize) -> Option<usize> {
+fn percent_behind(chars: &[char], end: usize) -> Option<usize> {
     let start = skip_spaces(chars, end);
     if chars.get(start) == Some(&'%') {
         return Some(start + 1);
     }
-    let (mut word, mut word_end) = word_at(chars, start)?;
+    let (word, mut word_end) = word_at(chars, start)?;
+    let mut word = word.to_lowercase();
     if matches!(word.as_str(), "per" | "por" | "pour") {
         let (second, second_end) = word_at(chars, skip_spaces(chars, word_end))?;
         let joined = if word == "pour" { "" } else { " " };
-        word = format!("{word}{joined}{second}");
+        word = format!("{word}{joined}{}", second.to_lowercase());
         word_end = second_end;
     }
     PERCENT_WORDS.contains(&word.as_str()).then_some(word_end)
-}
-
-/// The word that starts here, in lower case, and where it ends.
-fn word_at(chars: &[char], start: usize) -> Option<(String, usize)> {
-    let length = chars[start.min(chars.len())..].iter().take_while(|c| is_letter(**c)).count();
-    let word = chars[start.min(chars.len())..].iter().take(length).flat_map(|c| c.to_lowercase()).collect();
-    (length > 0).then_some((word, start + length))
 }

@@ -1,56 +1,66 @@
-//! One way of writing for the many ways in which numbers are written: ASCII digits, a plain minus,
-//! TeX replaced by what it shows.
+//! One way of writing for the many ways in which numbers are written: ASCII digits, one minus for all
+//! hyphens, TeX and HTML replaced by what they show, what is struck out left out.
 
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 
-static FRACTION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"([0-9]?)\\[dt]?frac\s*\{\s*([^{}]*?)\s*\}\s*\{\s*([^{}]*?)\s*\}")
+use super::tex::{CLOSE, OPEN, shown};
+
+static STRUCK_OUT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"~~[^~\n]+~~|(?s:<del>.*?</del>|<s>.*?</s>|<strike>.*?</strike>)")
         .expect("the pattern is right")
 });
 
-static COMMAND: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"\\([a-zA-Z]+)").expect("the pattern is right"));
+/// What HTML writes for a character, and its raised and lowered text.
+const HTML: [(&str, &str); 24] = [
+    ("&lt;", "<"),
+    ("&#60;", "<"),
+    ("&gt;", ">"),
+    ("&#62;", ">"),
+    ("&le;", "≤"),
+    ("&ge;", "≥"),
+    ("&ne;", "≠"),
+    ("&asymp;", "≈"),
+    ("&nbsp;", "\u{a0}"),
+    ("&thinsp;", "\u{2009}"),
+    ("&minus;", "−"),
+    ("&ndash;", "–"),
+    ("&times;", "×"),
+    ("&middot;", "·"),
+    ("&divide;", "÷"),
+    ("&plusmn;", "±"),
+    ("&radic;", "√"),
+    ("&pi;", "π"),
+    ("&frac12;", "½"),
+    ("&frac14;", "¼"),
+    ("&frac34;", "¾"),
+    ("&euro;", "€"),
+    ("&pound;", "£"),
+    ("&amp;", "&"),
+];
 
 /// The characters of `text`, so written.
 pub(super) fn normalised(text: &str) -> Vec<char> {
-    let shown = if text.contains('\\') || text.contains("{,}") { without_tex(text) } else { text.to_owned() };
-    shown
+    let mut text = text.to_owned();
+    if text.contains('&') {
+        text = HTML.iter().fold(text, |text, (written, shown)| text.replace(written, shown));
+    }
+    if text.contains("~~") || text.contains("</") {
+        text = STRUCK_OUT.replace_all(&text, " ").into_owned();
+        text = text.replace("<sup>", "^").replace("</sup>", "").replace("<sub>", "_").replace("</sub>", "");
+    }
+    let chars: Vec<char> = text
         .chars()
-        .filter(|c| !matches!(c, '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{ad}'))
+        .filter(|c| !matches!(*c, '\u{200b}' | '\u{2060}' | '\u{feff}' | '\u{ad}' | OPEN | CLOSE))
         .map(plain)
-        .collect()
-}
-
-fn without_tex(text: &str) -> String {
-    let text = FRACTION.replace_all(text, |found: &Captures<'_>| {
-        let space = if found[1].is_empty() { "" } else { " " };
-        format!("{}{space}{}/{}", &found[1], &found[2], &found[3])
-    });
-    let text = text.replace("{,}", ",").replace("\\!", "").replace("^{\\circ}", "°").replace("^\\circ", "°");
-    let text = text.replace("\\,", "\u{2009}").replace("\\;", "\u{2009}").replace("\\ ", " ");
-    let text = text.replace("\\%", "%").replace("\\$", "$").replace("\\{", "{").replace("\\}", "}");
-    let shown = COMMAND.replace_all(&text, |found: &Captures<'_>| {
-        match &found[1] {
-            "times" | "cdot" | "ast" => "×",
-            "div" => "÷",
-            "pm" => "±",
-            "approx" | "sim" | "simeq" => "≈",
-            "le" | "leq" | "leqslant" | "lt" => "≤",
-            "ge" | "geq" | "geqslant" | "gt" => "≥",
-            "ne" | "neq" => "≠",
-            "to" | "rightarrow" | "implies" => "→",
-            _ => return found[0].to_owned(),
-        }
-        .to_owned()
-    });
-    shown.into_owned()
+        .collect();
+    if chars.iter().any(|c| matches!(c, '\\' | '{')) { shown(&chars) } else { chars }
 }
 
 fn plain(c: char) -> char {
     match c {
-        '\u{2212}' | '\u{fe63}' | '\u{ff0d}' | '\u{2010}' | '\u{2011}' => '-',
+        '\u{fe63}' | '\u{ff0d}' | '\u{2010}' | '\u{2011}' => '-',
         '’' | '‘' => '\'',
         '％' | '٪' | '﹪' => '%',
         '．' | '٫' => '.',
@@ -61,6 +71,11 @@ fn plain(c: char) -> char {
         '＞' => '>',
         '～' | '˜' => '~',
         '⁄' | '∕' => '/',
+        '⋅' | '∙' | '∗' | '✕' | '✖' | '⨯' => '×',
+        '⩽' | '≦' | '⪅' | '≲' | '≪' | '≺' | '≮' => '≤',
+        '⩾' | '≧' | '⪆' | '≳' | '≫' | '≻' | '≯' => '≥',
+        '≅' | '∼' | '≃' | '≒' | '∽' => '≈',
+        '‥' => '…',
         other => ascii_digit(other),
     }
 }
@@ -85,14 +100,36 @@ mod tests {
     fn digits_signs_and_tex_have_one_form() {
         for (text, plain) in [
             (r"\frac{1}{2}", "1/2"),
+            (r"\frac12", "1/2"),
             (r"3\dfrac{ 1 }{2}", "3 1/2"),
             (r"1{,}234", "1,234"),
             (r"2 \times 3 \approx 6", "2 × 3 ≈ 6"),
-            (r"\left(2\right)", r"\left(2\right)"),
+            (r"\left(2\right)", r"(2)"),
             (r"90^{\circ}", "90°"),
-            ("\u{2212}٤٢٫٥", "-42.5"),
+            (r"90^\circ C", "90° C"),
+            (r"10^{-3}", "10^-3"),
+            (r"-\boxed{5}", "-{5}"),
+            (r"5\text{ kg}", "5 kg"),
+            (r"\num{42}", "{42}"),
+            (r"\tag{1}", ""),
+            ("\u{2212}٤٢٫٥", "−42.5"),
+            ("~~41~~ 42", "  42"),
+            ("&lt; 5", "< 5"),
+            ("10<sup>3</sup>", "10^3"),
+            (r"\frac{\sqrt{3}}{2}", "\u{e000}\\frac{\\sqrt{3}}{2}\u{e001}"),
+            (r"\frac125", "\u{e000}\\frac12\u{e001}5"),
+            (r"\sqrt2", "\u{e000}\\sqrt2\u{e001}"),
+            (r"\frac{1", "\u{e000}\\frac\u{e001}{1"),
         ] {
             assert_eq!(normalised(text).into_iter().collect::<String>(), plain, "{text}");
         }
+    }
+
+    #[test]
+    fn commands_within_commands_end_somewhere() {
+        let deep = r"\frac{".repeat(20_000) + "1";
+        assert!(!normalised(&deep).is_empty());
+        let closed = r"\text{".repeat(20_000) + "1" + &"}".repeat(20_000);
+        assert!(!normalised(&closed).is_empty());
     }
 }

@@ -11,11 +11,16 @@ use std::ops::Range;
 
 use super::{
     before::{BeforeKind, look_before},
-    behind::{percent_behind, read_behind, scale_behind},
-    chars::{is_digit, is_letter, skip_signs_back, skip_spaces, skip_spaces_back, vulgar_fraction},
+    behind::{Behind, glued_parts, read_behind},
+    chars::{
+        is_digit, is_letter, is_minus, is_space, skip_signs_back, skip_spaces, skip_spaces_back,
+        vulgar_fraction,
+    },
     normal::normalised,
+    ratio::Ratio,
     reading::Reading,
     run::{Run, read_run},
+    tex::{CLOSE, OPEN},
 };
 
 /// One token that looks like a number.
@@ -26,7 +31,7 @@ pub(in crate::grading) struct Token {
     pub(in crate::grading) percent: bool,
     /// The token as it stands, for a reason.
     pub(in crate::grading) text: String,
-    /// Where its digits stand, in characters of [`Numbers::chars`].
+    /// Where its digits stand, scale included, in characters of [`Numbers::chars`].
     digits: Range<usize>,
     /// Where the whole of it stands.
     span: Range<usize>,
@@ -113,6 +118,7 @@ pub(in crate::grading) fn single_number(text: &str) -> Option<Token> {
 fn starts_number(chars: &[char], at: usize) -> bool {
     let closes_something = |c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '.' | ',');
     is_digit(chars, at)
+        || chars[at] == OPEN
         || (chars[at] == '.' && is_digit(chars, at + 1) && !(at > 0 && closes_something(chars[at - 1])))
         || vulgar_fraction(chars[at]).is_some()
 }
@@ -144,45 +150,36 @@ fn end_of_word(chars: &[char], start: usize) -> usize {
 }
 
 fn read_token(chars: &[char], at: usize, previous: Option<&Token>) -> Token {
-    let before = look_before(chars, at, previous.map(|token| token.span.end));
+    let before = look_before(chars, at, previous.map(|token| &token.span));
+    if chars[at] == OPEN {
+        let (_, end) = glued_parts(chars, vec![], at);
+        return Token::new(chars, Reading::Expression(vec![]), false, at..end, before.start..end);
+    }
     let (run, run_end) = match vulgar_fraction(chars[at]) {
-        Some(value) => (Run { value: Some(value), groups: vec![value], decimal_comma: false }, at + 1),
+        Some(value) => (Run { value: Some(value), groups: vec![], decimal_comma: false }, at + 1),
         None => read_run(chars, at),
     };
-    let sign = if before.negative { -1.0 } else { 1.0 };
-    let mut end = run_end;
-    let mut digits = at..run_end;
     // `(2,5)` is a pair or an interval; outside brackets the comma is a decimal one.
     let is_pair = run.decimal_comma
         && at.checked_sub(1).is_some_and(|before| matches!(chars[before], '(' | '['))
         && matches!(chars.get(run_end), Some(')' | ']'));
-    let mut reading = match run.value {
-        Some(_) if is_pair => Reading::Compound(run.groups),
-        Some(value) => Reading::Plain(sign * value),
-        None => Reading::Compound(run.groups),
-    };
-    if let Reading::Plain(value) = reading {
-        (reading, end) = read_behind(chars, value, end);
-        if let Reading::Plain(_) = reading {
-            digits.end = end;
+    let value = run.value.filter(|_| !is_pair);
+    let behind = match value {
+        Some(value) => {
+            let value = if before.negative { value.negated() } else { value };
+            read_behind(chars, value, run_end, before.priced)
         }
-    }
-    if let Reading::Plain(value) = reading
-        && let Some((scale, scaled_end)) = scale_behind(chars, end)
-    {
-        reading = Reading::Plain(value * scale);
-        end = scaled_end;
-    }
-    let percent_end = percent_behind(chars, end);
-    let percent = percent_end.is_some();
-    end = percent_end.unwrap_or(end);
-    let reading = match (before.kind, reading) {
+        None => {
+            let reading = Reading::Compound(run.groups);
+            Behind { reading, percent: false, amount_end: run_end, end: run_end }
+        }
+    };
+    let reading = match (before.kind, behind.reading) {
         (BeforeKind::Bound, _) => Reading::Bound,
         (BeforeKind::Operator, reading) => Reading::Expression(reading.parts()),
         (BeforeKind::Nothing, reading) => reading,
     };
-    let text: String = chars[before.start..end].iter().collect();
-    Token { reading, percent, text, digits, span: before.start..end }
+    Token::new(chars, reading, behind.percent, at..behind.amount_end, before.start..behind.end)
 }
 
 /// `1 1/2`: a whole number and a proper fraction behind it.
@@ -193,19 +190,30 @@ fn mixed(chars: &[char], whole: Option<&Token>, fraction: &Token) -> Option<Toke
     };
     let is_fraction =
         fraction.text.contains('/') || fraction.text.chars().any(|c| vulgar_fraction(c).is_some());
-    let gap = fraction.span.start.checked_sub(whole.span.end)?;
-    let spaced = gap <= 1 && chars[whole.span.end..fraction.span.start].iter().all(|c| *c == ' ');
-    if !spaced || !is_fraction || whole.percent || value.fract() != 0.0 || !(0.0..1.0).contains(part) {
+    let gap = fraction.span.start.checked_sub(whole.digits.end)?;
+    let spaced = gap <= 1 && chars[whole.digits.end..fraction.span.start].iter().all(|c| is_space(*c));
+    let is_proper = !part.is_negative() && part.is_below(&Ratio::power_of_ten(0));
+    if !spaced || !is_fraction || whole.percent || !value.is_whole() || !is_proper {
         return None;
     }
-    let span = whole.span.start..fraction.span.end;
-    Some(Token {
-        reading: Reading::Plain(value + part.copysign(*value)),
-        percent: fraction.percent,
-        text: chars[span.clone()].iter().collect(),
-        digits: whole.digits.start..fraction.digits.end,
-        span,
-    })
+    let is_negative = chars[whole.span.start..whole.digits.start].iter().any(|c| is_minus(*c));
+    let value = value.abs().plus(part);
+    let reading = Reading::Plain(if is_negative { value.negated() } else { value });
+    let digits = whole.digits.start..fraction.digits.end;
+    Some(Token::new(chars, reading, fraction.percent, digits, whole.span.start..fraction.span.end))
+}
+
+impl Token {
+    fn new(
+        chars: &[char],
+        reading: Reading,
+        percent: bool,
+        digits: Range<usize>,
+        span: Range<usize>,
+    ) -> Self {
+        let text = chars[span.clone()].iter().filter(|c| !matches!(**c, OPEN | CLOSE)).collect();
+        Self { reading, percent, text, digits, span }
+    }
 }
 
 #[cfg(test)]
@@ -214,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    fn plain(text: &str) -> Vec<f64> {
+    fn plain(text: &str) -> Vec<Ratio> {
         let tokens = Numbers::of(text).tokens;
         tokens
             .into_iter()
@@ -223,6 +231,10 @@ mod tests {
                 _ => None,
             })
             .collect()
+    }
+
+    fn ratios(values: &[f64]) -> Vec<Ratio> {
+        values.iter().map(|value| Ratio::parse(&value.to_string()).unwrap()).collect()
     }
 
     /// Every token that is not plain, as it stands.
@@ -280,7 +292,7 @@ mod tests {
             ("(6,50 €)", 6.5),
             ("20°C", 20.0),
         ] {
-            assert_eq!(plain(text), [value], "{text}");
+            assert_eq!(plain(text), ratios(&[value]), "{text}");
             assert_eq!(others(text), Vec::<String>::new(), "{text}");
         }
     }
@@ -298,7 +310,6 @@ mod tests {
             "<=42",
             "!=42",
             "42abc",
-            "100k",
             "3rd",
             "3-5",
             "3–5",
@@ -311,11 +322,10 @@ mod tests {
             "1,2,3",
             "5²",
             "7/14/2026",
-            "42_000",
             "[2,5)",
             "(2,5)",
         ] {
-            assert_eq!(plain(text), Vec::<f64>::new(), "{text}");
+            assert_eq!(plain(text), [], "{text}");
             assert_eq!(others(text).len(), 1, "{text}");
         }
         for (text, rest) in
@@ -332,14 +342,14 @@ mod tests {
 
     #[test]
     fn codes_are_words_and_results_stand_behind_an_equals_sign() {
-        assert_eq!(plain("Error E32 on COVID-19 with GPT-4.1 and v1.2, x_1"), Vec::<f64>::new());
-        assert_eq!(plain("13 * 2 = $<<13*2=26>>26"), [13.0, 26.0, 26.0]);
-        assert_eq!(plain("€39 + 2 × €9 = €57"), [39.0, 57.0]);
-        assert_eq!(plain("12 → 25"), [12.0, 25.0]);
-        assert_eq!(plain("after 3, 7 and 12 days"), [3.0, 7.0, 12.0]);
-        assert_eq!(plain("in 2019 100 people"), [2019.0, 100.0]);
-        assert_eq!(plain("1. It is 42 (see room B12)."), [1.0, 42.0]);
-        assert_eq!(plain("| 42 | **7** | <td>8</td> | `9` |"), [42.0, 7.0, 8.0, 9.0]);
+        assert_eq!(plain("Error E32 on COVID-19 with GPT-4.1 and v1.2, x_1"), []);
+        assert_eq!(plain("13 * 2 = $<<13*2=26>>26"), ratios(&[26.0, 26.0]));
+        assert_eq!(plain("€39 + 2 × €9 = €57"), ratios(&[57.0]));
+        assert_eq!(plain("12 → 25"), ratios(&[12.0, 25.0]));
+        assert_eq!(plain("after 3, 7 and 12 days"), ratios(&[3.0, 7.0, 12.0]));
+        assert_eq!(plain("in 2019 100 people"), ratios(&[2019.0, 100.0]));
+        assert_eq!(plain("1. It is 42 (see room B12)."), ratios(&[1.0, 42.0]));
+        assert_eq!(plain("| 42 | **7** | <td>8</td> | `9` |"), ratios(&[42.0, 7.0, 8.0, 9.0]));
     }
 
     #[test]
