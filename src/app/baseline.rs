@@ -59,12 +59,13 @@ fn successor_of(file: &Path, side: &Side) -> Result<String, AppError> {
     let held = SideSource::Baseline(file.to_owned()).read(Path::new("")).map_err(|_| {
         refused("there is something that is no baseline as this version knows them".to_owned())
     })?;
+    let before = format!("{}:{}", held.run, held.target);
     if (&held.target, &held.golden_name) == (&side.target, &side.golden_name) {
-        return Ok(held.label);
+        return Ok(before);
     }
     Err(refused(format!(
         "it is the baseline of `{}` over `{}`, and `{}` over `{}` is another",
-        held.label, held.golden_name, side.label, side.golden_name
+        before, held.golden_name, side.label, side.golden_name
     )))
 }
 
