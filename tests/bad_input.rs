@@ -263,3 +263,26 @@ fn a_price_file_that_is_not_there_is_told_with_where_it_is_looked_for() {
     let project = Project::new().with_cases(1).with("e.toml", &text);
     project.caseload(&["check", "e.toml"]).exits(2).stderr_has("`prices` names it, relative to");
 }
+
+#[test]
+fn a_secret_written_into_the_experiment_is_refused_wherever_it_stands() {
+    let project = Project::new().with_cases(1);
+    let head = "name = \"e\"\ngolden = \"golden.jsonl\"\ngraders = [{ kind = \"words\", any = [\"x\"] }]\n\
+                [[target]]\nname = \"t\"\nprovider = \"p\"\nmodel = \"m\"\n";
+    let model = "[provider.p]\nkind = \"openai\"\nbase_url = \"http://127.0.0.1:9/v1\"\n";
+    for section in [
+        format!("extra = {{ api_key = \"s3cret-word\" }}\n{model}"),
+        format!("extra = {{ extra_headers = {{ Authorization = \"s3cret-word\" }} }}\n{model}"),
+        "[provider.p]\nkind = \"exec\"\ncommand = [\"cat\", \"--api-key=s3cret-word\"]\n".to_owned(),
+        "[provider.p]\nkind = \"exec\"\nshell = true\ncommand = \"API_KEY=s3cret-word cat\"\n".to_owned(),
+        "[provider.p]\nkind = \"http\"\nurl = \"http://127.0.0.1:9\"\nbody = { auth = { password = \"s3cret-word\" } }\n"
+            .to_owned(),
+    ] {
+        project.write("e.toml", &format!("{head}{section}"));
+        for command in ["check", "run"] {
+            let said = project.caseload(&[command, "e.toml"]).exits(2).stderr_has("would be stored with every run");
+            assert!(!said.stderr.contains("s3cret-word"), "{}", said.stderr);
+        }
+    }
+    assert!(!project.store().exists());
+}

@@ -6,7 +6,8 @@ use jiff::civil::Date;
 
 use super::{
     comparison::{
-        Amount, Comparison, Confirmed, Direction, Matrix, MatrixRow, SCHEMA_VERSION, SideInfo, Verdict,
+        Amount, Comparison, Confirmed, Difference, Direction, Matrix, MatrixRow, SCHEMA_VERSION, SideInfo,
+        Verdict,
     },
     cost::{cost, retrieval},
     difference::{self, Counts, DEFAULT_AIM},
@@ -91,7 +92,7 @@ pub fn compare(a: &Side, b: &Side, options: &Options) -> Result<Comparison, Comp
         ],
         pairs: difference.n_cases,
         words: difference::words(&difference, &power),
-        notes: notes(&difference, &left_out.not_measured, &flips),
+        notes: notes(&difference, &flips),
         splits: difference::splits(b, &matched, &counts),
         segments: difference::segments(b, &matched, &counts),
         graders: difference::graders(a, b, &matched, &counts),
@@ -199,7 +200,7 @@ fn info(side: &Side, positions: impl Iterator<Item = usize>, clusters: &[u32]) -
     }
 }
 
-fn notes(difference: &super::Difference, not_measured: &[CaseId], flips: &super::Flips) -> Vec<String> {
+fn notes(difference: &Difference, flips: &super::Flips) -> Vec<String> {
     let mut notes = vec![];
     if difference.n_clusters < difference.n_cases {
         let effect = difference.design_effect.map(|deff| format!(", design effect {deff:.2}"));
@@ -210,10 +211,15 @@ fn notes(difference: &super::Difference, not_measured: &[CaseId], flips: &super:
             effect.unwrap_or_default()
         ));
     }
-    if !not_measured.is_empty() {
+    if let Some(missing) = &difference.if_missing {
+        let point =
+            |way: &Amount| way.point.map_or_else(|| "nothing known".to_owned(), difference::signed_points);
         notes.push(format!(
-            "{} cases were not measured on a side: not measured is not wrong, and gates take it both ways",
-            not_measured.len()
+            "{} planned trials were not measured, and not measured is not wrong: all against the candidate the \
+             difference were {}, all for it {}; what is said above holds both ways, or says that it cannot tell",
+            missing.trials,
+            point(&missing.against_candidate),
+            point(&missing.for_candidate),
         ));
     }
     if flips.repeats_too_few && flips.rows.iter().any(|row| row.mark == super::Mark::WithinNoise) {

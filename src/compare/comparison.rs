@@ -194,10 +194,24 @@ pub struct Difference {
     pub n_clusters: usize,
     /// Trials on both sides.
     pub n_trials: usize,
-    /// `better`, `worse`, `no_difference_seen` or `undetermined`.
+    /// `better`, `worse`, `no_difference_seen` or `undetermined`: what holds whatever the trials that
+    /// were not measured would have been.
     pub verdict: &'static str,
+    /// What the missing trials could make of it; `None` when every planned trial was measured.
+    pub if_missing: Option<IfMissing>,
     /// What a reader should know beside it.
     pub warnings: Vec<&'static str>,
+}
+
+/// A difference with all trials that were planned and not measured taken one way, and the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct IfMissing {
+    /// Planned trials of both sides that were not measured.
+    pub trials: u64,
+    /// All of them wrong on the candidate and right on the baseline.
+    pub against_candidate: Amount,
+    /// All of them right on the candidate and wrong on the baseline.
+    pub for_candidate: Amount,
 }
 
 /// What the present number of cases can see.

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{
-    comparison::{Difference, GraderDifference, Power, SliceDifference},
+    comparison::{Amount, Difference, GraderDifference, IfMissing, Power, SliceDifference},
+    missing::{Asked, BOTH_WAYS, Of, Taken, pair_may_have},
     pairing::Pair,
     side::{Count, Side},
 };
-use crate::stats::{self, Clusters, PairedDifference, SampleTable, sign_flip_test};
+use crate::stats::{self, Clusters, DifferenceVerdict, PairedDifference, SampleTable, sign_flip_test};
 
 /// The confidence of every interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -30,11 +31,11 @@ const MAX_FLIPPED_CLUSTERS: usize = 2_000;
 const REPLICATES: usize = 9_999;
 const SLICE_REPLICATES: usize = 1_999;
 
-/// Case counts of both sides, with the cluster of each case.
+/// What was asked of both sides case by case, with the cluster of each case.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
-    pub(super) a: Vec<Count>,
-    pub(super) b: Vec<Count>,
+    a: Vec<Asked>,
+    b: Vec<Asked>,
     pub(super) cluster: Vec<u32>,
 }
 
@@ -42,8 +43,8 @@ impl Counts {
     /// The counts of the pass rate over `matched`.
     pub(super) fn of(a: &Side, b: &Side, matched: &[Pair]) -> Self {
         Self {
-            a: matched.iter().map(|pair| a.cases[pair.a].count).collect(),
-            b: matched.iter().map(|pair| b.cases[pair.b].count).collect(),
+            a: matched.iter().map(|pair| a.cases[pair.a].asked()).collect(),
+            b: matched.iter().map(|pair| b.cases[pair.b].asked()).collect(),
             cluster: cluster_labels(b, matched),
         }
     }
@@ -57,9 +58,40 @@ impl Counts {
         }
     }
 
-    /// With these counts of one grader, where it scored any.
-    fn with(&self, a: Vec<Count>, b: Vec<Count>) -> Self {
-        Self { a, b, cluster: self.cluster.clone() }
+    /// With what some graders counted of these cases, without the cases that do not have them.
+    fn graded(&self, sides: [&Side; 2], matched: &[Pair], counted: impl Fn(&Pair) -> [Count; 2]) -> Self {
+        let mut graded = Self::default();
+        for (pair, &cluster) in matched.iter().zip(&self.cluster) {
+            let (a, b) = (&sides[0].cases[pair.a], &sides[1].cases[pair.b]);
+            let counts = counted(pair);
+            if pair_may_have([a, b], counts) {
+                graded.a.push(a.asked_of(counts[0]));
+                graded.b.push(b.asked_of(counts[1]));
+                graded.cluster.push(cluster);
+            }
+        }
+        graded
+    }
+
+    fn is_measured(&self) -> bool {
+        self.a.iter().chain(&self.b).any(|asked| asked.count.measured > 0)
+    }
+
+    /// Planned trials that were not measured.
+    fn missing(&self) -> u64 {
+        self.a.iter().chain(&self.b).map(|asked| u64::from(asked.missing())).sum()
+    }
+
+    /// With the missing trials taken as told.
+    pub(super) fn taken(&self, taken: Taken) -> Self {
+        let fill = |of, side: &[Asked]| -> Vec<Asked> {
+            side.iter().map(|asked| Asked { count: asked.taken(of, taken), ..*asked }).collect()
+        };
+        Self {
+            a: fill(Of::Baseline, &self.a),
+            b: fill(Of::Candidate, &self.b),
+            cluster: self.cluster.clone(),
+        }
     }
 
     /// The paired difference with an interval of this confidence.
@@ -72,19 +104,46 @@ impl Counts {
     }
 
     pub(super) fn difference(&self) -> (Difference, PairedDifference) {
-        let paired = self.paired(CONFIDENCE);
-        (described(&paired, REPLICATES), paired)
+        self.difference_by(REPLICATES)
     }
 
     fn slice_difference(&self) -> Difference {
-        described(&self.paired(CONFIDENCE), SLICE_REPLICATES)
+        self.difference_by(SLICE_REPLICATES).0
+    }
+
+    /// The difference as measured, with the verdict that holds both ways.
+    pub(super) fn difference_by(&self, replicates: usize) -> (Difference, PairedDifference) {
+        let paired = self.paired(CONFIDENCE);
+        let mut difference = described(&paired, replicates);
+        let trials = self.missing();
+        if trials > 0 {
+            let [against, in_favour] = BOTH_WAYS.map(|taken| self.taken(taken).paired(CONFIDENCE));
+            if [&against, &in_favour].iter().any(|way| way.verdict != paired.verdict) {
+                difference.verdict = DifferenceVerdict::Undetermined.code();
+            }
+            difference.if_missing = Some(IfMissing {
+                trials,
+                against_candidate: amount(&against),
+                for_candidate: amount(&in_favour),
+            });
+        }
+        (difference, paired)
+    }
+}
+
+fn amount(paired: &PairedDifference) -> Amount {
+    let estimate = paired.estimate.as_ref().ok();
+    Amount {
+        point: estimate.map(|estimate| estimate.point),
+        low: estimate.and_then(stats::Estimate::low),
+        high: estimate.and_then(stats::Estimate::high),
     }
 }
 
 /// Scores as statistics want them; a case that was not measured has none.
-fn table(counts: &[Count]) -> SampleTable {
+fn table(side: &[Asked]) -> SampleTable {
     let mut table = SampleTable::default();
-    for count in counts {
+    for Asked { count, .. } in side {
         let passes = std::iter::repeat_n(1.0, count.passes as usize);
         table.push_case(passes.chain(std::iter::repeat_n(0.0, (count.measured - count.passes) as usize)));
     }
@@ -212,12 +271,11 @@ pub(super) fn graders(a: &Side, b: &Side, matched: &[Pair], counts: &Counts) -> 
         if own.counts.is_empty() || other.counts.is_empty() {
             continue;
         }
-        let of_a = matched.iter().map(|pair| other.counts[pair.a]).collect();
-        let of_b = matched.iter().map(|pair| own.counts[pair.b]).collect();
+        let graded = counts.graded([a, b], matched, |pair| [other.counts[pair.a], own.counts[pair.b]]);
         differences.push(GraderDifference {
             name: own.name.clone(),
             hard: own.hard,
-            difference: without_unscored(&counts.with(of_a, of_b)).slice_difference(),
+            difference: graded.slice_difference(),
         });
     }
     differences
@@ -225,17 +283,8 @@ pub(super) fn graders(a: &Side, b: &Side, matched: &[Pair], counts: &Counts) -> 
 
 /// The difference of the hard graders alone; `None` where none scored.
 pub(super) fn structural(a: &Side, b: &Side, matched: &[Pair], counts: &Counts) -> Option<Difference> {
-    let of_a: Vec<Count> = matched.iter().map(|pair| a.cases[pair.a].hard).collect();
-    let of_b: Vec<Count> = matched.iter().map(|pair| b.cases[pair.b].hard).collect();
-    let scored = without_unscored(&counts.with(of_a, of_b));
-    (!scored.a.is_empty()).then(|| scored.slice_difference())
-}
-
-/// Without the cases that a grader scored on neither side: it does not belong to them.
-fn without_unscored(counts: &Counts) -> Counts {
-    let positions: Vec<usize> =
-        (0..counts.a.len()).filter(|&at| counts.a[at].measured > 0 || counts.b[at].measured > 0).collect();
-    counts.restricted_to(&positions)
+    let scored = counts.graded([a, b], matched, |pair| [a.cases[pair.a].hard, b.cases[pair.b].hard]);
+    scored.is_measured().then(|| scored.slice_difference())
 }
 
 /// What this many cases can see, and what `aim` would need.
@@ -283,17 +332,27 @@ pub(super) fn words(difference: &Difference, power: &Power) -> String {
             None => "cannot tell: no case was measured on both sides".to_owned(),
         };
     };
-    match difference.verdict {
-        "better" => format!("better by {}, at least {}", points(point), bare_points(low)),
-        "worse" => format!("worse by {}, at least {}", points(-point), bare_points(-high)),
-        "undetermined" => "cannot tell: cases that were not measured on a side could turn it".to_owned(),
-        _ => {
-            let widest = low.abs().max(high.abs());
-            if widest <= power.aim {
-                return format!("no difference larger than {} either way", points(widest));
-            }
-            format!("cannot tell: {}", what_it_would_take(power, low, high))
+    // What is claimed holds whatever the missing trials would have been.
+    let (least, most) = difference.if_missing.map_or((low, high), |missing| missing.hull(low, high));
+    let widest = |low: f64, high: f64| low.abs().max(high.abs());
+    match (difference.verdict, difference.if_missing) {
+        ("better", _) => format!("better by {}, at least {}", points(point), bare_points(least)),
+        ("worse", _) => format!("worse by {}, at least {}", points(-point), bare_points(-most)),
+        ("no_difference_seen", _) if widest(least, most) <= power.aim => {
+            format!("no difference larger than {} either way", points(widest(least, most)))
         }
+        ("no_difference_seen", None) => format!("cannot tell: {}", what_it_would_take(power, low, high)),
+        ("no_difference_seen", Some(_)) if widest(low, high) > power.aim => {
+            format!("cannot tell: {}", what_it_would_take(power, least, most))
+        }
+        (_, missing) => format!(
+            "cannot tell: {} as measured, but the {} trials that were not measured leave anything from {} to {}; \
+             `caseload resume` would decide",
+            signed_points(point),
+            missing.map_or(0, |missing| missing.trials),
+            signed_points(least),
+            signed_points(most),
+        ),
     }
 }
 

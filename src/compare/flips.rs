@@ -2,10 +2,11 @@
 
 use super::{
     comparison::{Direction, FlipRow, Flips, Mark},
+    missing::{BOTH_WAYS, Of, Taken},
     pairing::Pair,
     side::{Count, Side, SideCase},
 };
-use crate::stats::{self, CaseFlip, CaseStatus, RepeatedCase};
+use crate::stats::{self, CaseFlip, CaseStatus, RepeatedCase, RepeatedFlips};
 
 /// The false-discovery rate at which flips are called real.
 const Q: f64 = 0.05;
@@ -19,16 +20,18 @@ pub(super) fn flips(a: &Side, b: &Side, matched: &[Pair]) -> Flips {
 pub(super) fn flips_of<'c>(pairs: impl Iterator<Item = (&'c SideCase, &'c SideCase)>) -> Flips {
     let pairs: Vec<(&SideCase, &SideCase)> =
         pairs.filter(|(a, b)| a.count.measured > 0 && b.count.measured > 0).collect();
-    let tested: Vec<RepeatedCase> = pairs.iter().map(|(a, b)| repeated(a.count, b.count)).collect();
-    let found = stats::repeated_flips(&tested, Q).expect("no case passes more often than it was asked");
+    let found = tested(&pairs, Taken::AsMeasured);
     let mut flips = Flips { repeats_too_few: found.k_too_small, ..Flips::default() };
-    for ((a, b), test) in pairs.iter().zip(&found.cases) {
+    let missing = pairs.iter().any(|(a, b)| a.missing() + b.missing() > 0);
+    let ways = if missing { BOTH_WAYS.map(|taken| tested(&pairs, taken).cases).to_vec() } else { vec![] };
+    for (at, ((a, b), test)) in pairs.iter().zip(&found.cases).enumerate() {
         match (a.verdict(), b.verdict()) {
             (Some(true), Some(true)) => flips.still_passes += 1,
             (Some(false), Some(false)) => flips.still_fails += 1,
             (Some(before), Some(_)) => {
                 let direction = if before { Direction::Broke } else { Direction::Fixed };
-                flips.rows.push(row(a, b, direction, test));
+                let turned = ways.iter().any(|cases| cases[at].status != test.status);
+                flips.rows.push(row(a, b, direction, test, turned));
             }
             _ => {}
         }
@@ -50,6 +53,15 @@ pub(super) fn flips_of<'c>(pairs: impl Iterator<Item = (&'c SideCase, &'c SideCa
     flips
 }
 
+/// The per-case test, the trials that were not measured taken as told.
+fn tested(pairs: &[(&SideCase, &SideCase)], taken: Taken) -> RepeatedFlips {
+    let counted = |(a, b): &(&SideCase, &SideCase)| {
+        repeated(a.asked().taken(Of::Baseline, taken), b.asked().taken(Of::Candidate, taken))
+    };
+    let cases: Vec<RepeatedCase> = pairs.iter().map(counted).collect();
+    stats::repeated_flips(&cases, Q).expect("no case passes more often than it was asked")
+}
+
 fn repeated(a: Count, b: Count) -> RepeatedCase {
     RepeatedCase {
         base_pass: u64::from(a.passes),
@@ -59,12 +71,13 @@ fn repeated(a: Count, b: Count) -> RepeatedCase {
     }
 }
 
-fn row(a: &SideCase, b: &SideCase, direction: Direction, test: &CaseFlip) -> FlipRow {
+/// `turned`: trials that were not measured could turn what the test says.
+fn row(a: &SideCase, b: &SideCase, direction: Direction, test: &CaseFlip, turned: bool) -> FlipRow {
     let found = match direction {
         Direction::Broke => CaseStatus::Regressed,
         Direction::Fixed => CaseStatus::Improved,
     };
-    let mark = if test.status == found {
+    let mark = if test.status == found && !turned {
         Mark::Real
     } else if a.count.measured < 2 || b.count.measured < 2 {
         Mark::Untested

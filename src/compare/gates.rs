@@ -1,13 +1,11 @@
 //! Judging gates: pass, fail or cannot tell, with the figure that decided.
-//!
-//! Trials that were not measured are taken both ways: every one against the candidate, and every one
-//! for it. A gate that they could turn cannot tell.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{
     comparison::{Confirmed, CostComparison, Direction, GateResult, GateVerdict, Power},
-    difference::{Counts, cluster_labels, points, signed_points},
+    difference::{Counts, points, signed_points},
+    missing::{BOTH_WAYS, Of, Taken, WOULD_DECIDE, may_have, pair_may_have},
     pairing::Pair,
     side::{Count, Side, SideCase},
 };
@@ -22,19 +20,6 @@ const Q: f64 = 0.05;
 
 /// The one-sided confidence of a lower bound.
 const LOWER_CONFIDENCE: f64 = 0.95;
-
-/// What the missing trials are taken for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// As missing.
-    AsMeasured,
-    /// Wrong on the candidate, right on the baseline.
-    AgainstCandidate,
-    /// Right on the candidate, wrong on the baseline.
-    ForCandidate,
-}
-
-const BOTH_WAYS: [Taken; 2] = [Taken::AgainstCandidate, Taken::ForCandidate];
 
 /// One judgement before the missing trials are considered.
 #[derive(Clone, Debug)]
@@ -64,7 +49,7 @@ fn both_ways(name: &'static str, missing: u64, judge: impl Fn(Taken) -> Judged) 
         Judged {
             verdict: GateVerdict::CannotTell,
             why: format!("{}; the {missing} trials that were not measured could turn it", seen.why),
-            would_decide: Some("`caseload resume`, so that every trial is measured".to_owned()),
+            would_decide: Some(WOULD_DECIDE.to_owned()),
         },
     )
 }
@@ -101,21 +86,6 @@ pub fn judge_side(gates: &Gates, side: &Side) -> Vec<GateResult> {
     results
 }
 
-/// A count with its missing repeats taken for passes or for failures.
-fn filled(count: Count, planned: u32, pass: bool) -> Count {
-    let missing = planned.saturating_sub(count.measured);
-    Count { measured: count.measured + missing, passes: count.passes + if pass { missing } else { 0 } }
-}
-
-/// The counts of one side's case, the missing taken as told. `candidate`: which side it is.
-fn taken_count(count: Count, planned: u32, candidate: bool, taken: Taken) -> Count {
-    match taken {
-        Taken::AsMeasured => count,
-        Taken::AgainstCandidate => filled(count, planned, !candidate),
-        Taken::ForCandidate => filled(count, planned, candidate),
-    }
-}
-
 /// Mean over cases of their shares; `None` without a measured case.
 fn mean_share(counts: impl Iterator<Item = Count>) -> Option<f64> {
     let shares: Vec<f64> = counts.filter_map(Count::share).collect();
@@ -129,10 +99,9 @@ fn percent(share: f64) -> String {
 }
 
 fn structural_floor(side: &Side, floor: f64, taken: Taken) -> Judged {
-    // A case of which nothing was measured may have hard graders: it counts among the missing.
-    let structural = |case: &&SideCase| case.hard.measured > 0 || case.count.measured == 0;
+    let structural = |case: &&SideCase| may_have(case, case.hard);
     let counts =
-        side.cases.iter().filter(structural).map(|case| taken_count(case.hard, case.planned, true, taken));
+        side.cases.iter().filter(structural).map(|case| case.asked_of(case.hard).taken(Of::Candidate, taken));
     match mean_share(counts) {
         Some(share) => judged(
             holds(share >= floor - 1e-12),
@@ -143,8 +112,7 @@ fn structural_floor(side: &Side, floor: f64, taken: Taken) -> Judged {
 }
 
 fn min_pass_rate(side: &Side, least: MinPassRate, taken: Taken) -> Judged {
-    let counts: Vec<Count> =
-        side.cases.iter().map(|case| taken_count(case.count, case.planned, true, taken)).collect();
+    let counts: Vec<Count> = side.cases.iter().map(|case| case.asked().taken(Of::Candidate, taken)).collect();
     let Some(rate) = mean_share(counts.iter().copied()) else {
         return judged(GateVerdict::CannotTell, "no case was measured".to_owned());
     };
@@ -222,7 +190,7 @@ fn max_p95_latency(side: &Side, longest: f64) -> Judged {
     Judged {
         verdict: GateVerdict::CannotTell,
         why: format!("{why}; trials without a latency could turn it"),
-        would_decide: Some("`caseload resume`, so that every trial is measured".to_owned()),
+        would_decide: Some(WOULD_DECIDE.to_owned()),
     }
 }
 
@@ -286,14 +254,15 @@ impl Paired<'_> {
             .iter()
             .map(|pair| {
                 let (a, b) = (&self.a.cases[pair.a], &self.b.cases[pair.b]);
-                if a.hard.measured + b.hard.measured == 0 {
+                if !pair_may_have([a, b], [a.hard, b.hard]) {
                     return Default::default();
                 }
-                let hard_a = taken_count(a.hard, a.planned, false, taken);
-                (hard_a, taken_count(b.hard, b.planned, true, taken))
+                let hard_a = a.asked_of(a.hard).taken(Of::Baseline, taken);
+                (hard_a, b.asked_of(b.hard).taken(Of::Candidate, taken))
             })
             .collect();
-        if counts.iter().all(|(a, b)| a.measured + b.measured == 0) {
+        let scored = |pair: &Pair| self.a.cases[pair.a].hard.measured + self.b.cases[pair.b].hard.measured;
+        if self.matched.iter().all(|pair| scored(pair) == 0) {
             return judged(GateVerdict::Pass, "no case has a hard grader that scored".to_owned());
         }
         let statuses = Self::statuses(&counts);
@@ -356,8 +325,7 @@ impl Paired<'_> {
             .iter()
             .map(|pair| {
                 let (a, b) = (&self.a.cases[pair.a], &self.b.cases[pair.b]);
-                let count_a = taken_count(a.count, a.planned, false, taken);
-                (count_a, taken_count(b.count, b.planned, true, taken))
+                (a.asked().taken(Of::Baseline, taken), b.asked().taken(Of::Candidate, taken))
             })
             .collect();
         let statuses = Self::statuses(&counts);
@@ -403,15 +371,7 @@ impl Paired<'_> {
     }
 
     fn non_inferiority(&self, margin: Margin, taken: Taken) -> Judged {
-        let of = |side: &Side, at: usize, candidate| {
-            let case = &side.cases[at];
-            taken_count(case.count, case.planned, candidate, taken)
-        };
-        let counts = Counts {
-            a: self.matched.iter().map(|pair| of(self.a, pair.a, false)).collect(),
-            b: self.matched.iter().map(|pair| of(self.b, pair.b, true)).collect(),
-            cluster: cluster_labels(self.b, self.matched),
-        };
+        let counts = Counts::of(self.a, self.b, self.matched).taken(taken);
         // The two-sided interval at 1 − 2α holds the one-sided bounds at 1 − α.
         let two_sided = 1.0 - 2.0 * (1.0 - margin.confidence);
         let paired = counts.paired(two_sided);

@@ -21,6 +21,7 @@ mod flips;
 mod gates;
 mod history;
 mod latency;
+mod missing;
 mod pairing;
 mod side;
 mod sign_offs;
@@ -36,8 +37,8 @@ pub use self::{
     case_change::{CaseChange, side_by_side},
     comparison::{
         Amount, Comparison, Confirmed, CostComparison, Difference, Direction, FlipRow, Flips, GateResult,
-        GateVerdict, GraderDifference, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power, Quantity,
-        RetrievalComparison, SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
+        GateVerdict, GraderDifference, IfMissing, LatencyComparison, LeftOut, Mark, Matrix, MatrixRow, Power,
+        Quantity, RetrievalComparison, SCHEMA_VERSION, SideInfo, SignOffUse, SliceDifference, Verdict,
     },
     confirm::{ConfirmedFlip, Flipped, FreshCase, confirmed_flips, judge_fresh},
     error::CompareError,

@@ -11,6 +11,8 @@ use crate::{
     stats::SplitMix64,
 };
 
+mod missing;
+
 /// A side whose cases `c0`, `c1`, … have these counts (passes, measured) of `planned` repeats.
 fn side(label: &str, planned: u32, counts: &[(u32, u32)]) -> Side {
     let cases: Vec<SideCase> = counts

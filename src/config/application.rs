@@ -7,8 +7,10 @@ use std::{
 };
 
 use secrecy::SecretString;
+use serde_json::Value;
 
 use super::{
+    literal_secrets,
     reading::Reading,
     settings::ProviderSettings,
     written::{WrittenCommand, WrittenHeader, WrittenProvider},
@@ -122,9 +124,17 @@ impl Reading<'_> {
             queue.attempt_timeout_s = EXEC_TIMEOUT_S;
         }
         let shell = written.shell.unwrap_or(false);
+        let command = self.command(place, written.command.as_ref(), shell);
+        if let Some(word) = literal_secrets::in_command(&command, shell) {
+            self.hinted(
+                &format!("{place}.command"),
+                format!("a secret ({word}) would be stored with every run"),
+                "let the program read it: `env = [\"PATH\", \"MY_KEY\"]` and set that variable",
+            );
+        }
         let output_kb = self.at_least_one(place, "max_output_kb", written.max_output_kb, MAX_OUTPUT_KB);
         ExecSettings {
-            command: self.command(place, written.command.as_ref(), shell),
+            command,
             shell,
             mode,
             workers,
@@ -207,6 +217,12 @@ impl Reading<'_> {
             self.fault(&format!("{place}.body"), error.to_string());
         }
         self.check_sendable(&format!("{place}.body"));
+        let hint = "send it as a header: `headers = { authorization = { env = \"MY_VARIABLE\" } }`";
+        self.check_literal_secrets(
+            &format!("{place}.body"),
+            written.body.as_ref().unwrap_or(&Value::Null),
+            hint,
+        );
         let answer = written.answer.clone().unwrap_or_default();
         for (key, message) in answer.faults() {
             self.fault(&format!("{place}.answer.{key}"), message);

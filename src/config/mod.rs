@@ -7,6 +7,7 @@ mod document;
 mod experiment;
 mod gates;
 mod keys;
+mod literal_secrets;
 mod prices;
 mod prompt;
 mod prompt_cache;

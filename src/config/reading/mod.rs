@@ -11,10 +11,11 @@ use std::{
 };
 
 use jiff::civil::Date;
+use serde_json::Value;
 
 use super::{
     document::{Document, NAME_AN_EXPERIMENT, beside},
-    gates,
+    gates, literal_secrets,
     prices::{self, PriceTable},
     settings::{Settings, default_retrieval_k},
     stop::StopSettings,
@@ -171,6 +172,13 @@ impl Reading<'_> {
     pub(super) fn fault(&mut self, path: &str, message: impl Into<String>) {
         let fault = self.document.fault(path, message);
         self.faults.0.push(fault);
+    }
+
+    /// Secrets that stand in the file itself.
+    pub(super) fn check_literal_secrets(&mut self, path: &str, value: &Value, hint: &str) {
+        for path in literal_secrets::in_value(value, path) {
+            self.hinted(&path, "a secret would be stored with every run", hint);
+        }
     }
 
     /// A name is shown on screens and in files of many kinds: nothing in it may be unseen.

@@ -2,6 +2,8 @@
 
 use std::{collections::HashMap, fs};
 
+use serde_json::Value;
+
 use super::Reading;
 use crate::{
     config::{
@@ -128,6 +130,8 @@ impl Reading<'_> {
             self.fault(place, message);
         }
         self.check_sendable(&format!("{place}.extra"));
+        let extra = Value::Object(written.extra.clone());
+        self.check_literal_secrets(&format!("{place}.extra"), &extra, "keys belong in `api_key_env`");
         parameters
     }
 
