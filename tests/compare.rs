@@ -82,8 +82,10 @@ fn a_signed_flip_does_not_count_and_a_bad_sign_off_is_refused() {
     let signed = "[[sign_off]]\ncase = \"c3\"\ndirection = \"broke\"\nwho = \"ada\"\nwhy = \"was wrong\"\n\
                   until = \"2999-12-31\"\n";
     let project = Project::new().with_cases(8).with("e.toml", &two_targets(&stub.url(), gates));
+    project.write("s.toml", "");
     project.caseload(&["run", "e.toml"]).exits(0);
     let sides = ["compare", "latest:t", "latest:u"];
+    std::fs::remove_file(project.path("s.toml")).unwrap();
     project.caseload(&sides).exits(2).stderr_has("s.toml: the gates name this file");
     project.write("s.toml", "");
     project.caseload(&sides).exits(1).stdout_has("1 broke, at most 0 allowed");
@@ -93,6 +95,39 @@ fn a_signed_flip_does_not_count_and_a_bad_sign_off_is_refused() {
     project.caseload(&sides).exits(1).stdout_has("expired");
     project.write("s.toml", &signed.replace("c3", "c33").replace("who = \"ada\"\n", ""));
     project.caseload(&sides).exits(2).stderr_has("did you mean `c3`?").stderr_has("needs `who`");
+}
+
+#[test]
+fn what_is_wrong_with_sign_offs_is_told_before_anything_is_asked() {
+    let stub = stub(|_, _| false);
+    let gates = "[gates]\nflip_budget = 0\nsign_offs = \"s.toml\"\n";
+    let project = Project::new().with_cases(8).with("e.toml", &two_targets(&stub.url(), gates));
+    for command in ["check", "run", "pilot", "estimate", "rehearse"] {
+        project.caseload(&[command, "e.toml"]).exits(2).stderr_has("s.toml: the gates name this file");
+    }
+    let entry = |case: &str, until: &str| {
+        format!(
+            "[[sign_off]]\ncase = \"{case}\"\ndirection = \"broke\"\nwho = \"ada\"\nwhy = \"x\"\nuntil = \"{until}\"\n"
+        )
+    };
+    for (text, told) in [
+        (entry("c33", "2999-12-31"), "did you mean `c3`?"),
+        (entry("c3", "soon"), "`soon` is not a date"),
+        ("[[sign_off]]\ncase = \"c3\"\n".to_owned(), "needs `who`"),
+        ("[[signoff]]\n".to_owned(), "did you mean `sign_off`?"),
+        ("not toml".to_owned(), "s.toml:1"),
+    ] {
+        project.write("s.toml", &text);
+        project.caseload(&["check", "e.toml"]).exits(2).stderr_has(told);
+        project.caseload(&["run", "e.toml"]).exits(2).stderr_has(told);
+    }
+    assert_eq!(stub.count(), 0);
+    // One that has expired is told by the comparison: it is no fault of the experiment.
+    project.write("s.toml", &entry("c3", "2001-12-31"));
+    project.caseload(&["check", "e.toml"]).exits(0);
+    // A case that is not selected is a case all the same.
+    project.write("s.toml", &entry("c7", "2999-12-31"));
+    project.caseload(&["check", "e.toml", "--limit", "4"]).exits(0);
 }
 
 #[test]

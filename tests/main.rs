@@ -9,6 +9,7 @@ mod ci;
 mod caching;
 mod compare;
 mod coverage;
+mod ends;
 mod error_rates;
 mod estimate;
 mod events;

@@ -125,6 +125,34 @@ fn flips_are_asked_again_on_both_sides_and_judged_by_fresh_answers_alone() {
 }
 
 #[test]
+fn after_a_confirmation_the_latest_run_is_still_the_one_that_measured() {
+    let project = project(8);
+    run(&project, &[]);
+    run(&project, &["--seed", "8"]);
+    project.caseload(&["confirm", "nightly-2:old", "nightly-2:new", "--quiet", "--repeats", "4"]).exits(0);
+    let compared = ["compare", "latest~1:old", "latest:new", "--json"];
+    let said = project.caseload(&compared).json();
+    assert_eq!(
+        (&said["sides"][0]["run"], &said["sides"][1]["run"]),
+        (&json!("nightly-1"), &json!("nightly-2"))
+    );
+    assert_eq!(project.caseload(&["show", "--json"]).json()["run"]["id"], "nightly-2");
+    project.caseload(&["resume", "latest"]).exits(0).stderr_has("nothing to ask");
+    for over_time in ["trend", "flaky"] {
+        assert_eq!(project.caseload(&[over_time, "--json"]).exits(0).json()["experiment"], "nightly");
+    }
+    project.caseload(&["show", "latest~2"]).exits(2).stderr_has("no run is called `latest~2`");
+    project.caseload(&["runs", "delete", "nightly-1", "nightly-2"]).exits(0);
+    project.caseload(&["show"]).exits(2).stderr_has("name one: `nightly-confirm-2`, `nightly-confirm-1`");
+    project.caseload(&["show", "nightly-confirm-1"]).exits(0);
+    project.caseload(&["run", "e.toml", "--quiet"]).exits(0);
+    let taken =
+        std::fs::read_to_string(project.path("e.toml")).unwrap().replace("\"nightly\"", "\"n-confirm\"");
+    project.write("taken.toml", &taken);
+    project.caseload(&["check", "taken.toml"]).exits(2).stderr_has("`latest` passes over");
+}
+
+#[test]
 fn a_confirmation_stops_at_its_budget_and_can_go_on() {
     let project = project(8);
     run(&project, &[]);

@@ -14,7 +14,7 @@ fn commands() -> Vec<String> {
 /// A copy of what a clone has beside the sources.
 fn clone() -> Project {
     let project = Project::new();
-    for folder in ["config", "golden", "golden/help-desk"] {
+    for folder in ["config", "golden", "golden/help-desk", "results"] {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_file() {

@@ -358,6 +358,52 @@ fn spending_never_passes_the_budget_and_the_rest_is_resumable() {
     assert_eq!(stub.count(), sent, "the money is spent: a resume asks nothing");
 }
 
+/// A server whose answers cost $0.03 each, at worst $0.255, and an experiment of 40 cases with a budget.
+fn costly(budget: &str) -> (Stub, Project) {
+    let stub = answers();
+    let text = experiment(&stub.url(), budget)
+        + "limits = { max_in_flight = 2 }\n[[price]]\nmodel = \"m\"\neffective_from = 2026-01-01\nsource = \"test\"\n\
+           usd_per_mtok = { input = 500, output = 5000 }\n";
+    (stub, Project::new().with_cases(40).with("e.toml", &text))
+}
+
+#[test]
+fn a_run_that_stopped_at_its_budget_goes_on_with_a_higher_one_and_keeps_it() {
+    for go_on in [&["resume", "latest"][..], &["run", "e.toml", "--continue"]] {
+        let (stub, project) = costly("max_cost_usd = 0.50");
+        let stopped = project.caseload(&["run", "e.toml", "--quiet"]).exits(4);
+        stopped.stderr_has("caseload resume test-1 --max-cost USD").stderr_has("more than $0.5000 in all");
+        let before = stub.count();
+        assert!((1..16).contains(&before), "{before}");
+        let higher = project.caseload(&[go_on, &["--max-cost", "0.8", "--quiet"]].concat()).exits(4);
+        higher.stderr_has("`test-1` may spend $0.8000 in all").stderr_has("more than $0.8000 in all");
+        let between = stub.count();
+        assert!(before < between && between < 27, "{before} {between}");
+        project.caseload(&["resume", "latest", "--quiet"]).exits(4);
+        assert_eq!(stub.count(), between, "the budget is the one it was last given");
+        project.caseload(&[go_on, &["--max-cost", "3", "--quiet"]].concat()).exits(0);
+        assert_eq!((stub.count(), project.sql::<i64>("SELECT count(*) FROM run")), (40, 1));
+        let kept: String = project.sql("SELECT config ->> '$.settings.max_cost' FROM run");
+        assert_eq!(kept, "3.00");
+        // Nothing is left to ask: what it may spend is not changed any more.
+        project.caseload(&["resume", "latest", "--max-cost", "9"]).exits(0).stderr_has("nothing to ask");
+        assert_eq!(project.sql::<String>("SELECT config ->> '$.settings.max_cost' FROM run"), kept);
+    }
+}
+
+#[test]
+fn a_run_without_a_budget_takes_one_and_a_lower_one_stops_it() {
+    let (stub, project) = costly("");
+    let pilot = ["pilot", "e.toml", "--cases", "4", "--quiet"];
+    project.caseload(&pilot).exits(0);
+    project.caseload(&["resume", "latest", "--max-cost", "0.1", "--quiet"]).exits(4);
+    assert_eq!(stub.count(), 4, "$0.12 were spent before");
+    project.caseload(&["resume", "latest", "--max-cost", "nothing"]).exits(2);
+    project.caseload(&["resume", "latest", "--max-cost", "-1"]).exits(2);
+    project.caseload(&["resume", "latest", "--max-cost", "2", "--quiet"]).exits(0);
+    assert_eq!(stub.count(), 40);
+}
+
 #[test]
 fn the_documented_queries_give_the_scorecards_figures_exactly() {
     let stub = Stub::new(|number, body| {

@@ -78,7 +78,10 @@ fn own_target(experiment: &Experiment, stop: &StopSettings) -> Result<Option<Tar
 /// Neither a target nor a run has the name, or the store fails.
 fn no_baseline(experiment: &Experiment, stop: &StopSettings, error: StoreError) -> AppError {
     match error {
-        StoreError::Missing { .. } | StoreError::NoRuns | StoreError::UnknownRun { .. } => {
+        StoreError::Missing { .. }
+        | StoreError::NoRuns
+        | StoreError::OnlyAside { .. }
+        | StoreError::UnknownRun { .. } => {
             let names = experiment.targets.iter().map(|target| format!("`{}`", target.name));
             AppError::hinted(
                 format!("`stop.against` is `{}`: no target of the experiment, and no run", stop.against),

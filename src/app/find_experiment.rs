@@ -12,15 +12,16 @@ const OFFERED: usize = 8;
 /// The name of the experiment that `text` means, and its runs, the oldest first.
 ///
 /// A text is the name of an experiment, the beginning of one, or the name of one of its runs, such as
-/// `latest`; without a text the experiment of the latest run is meant.
+/// `latest`; without a text the experiment of `latest` is meant.
 pub(super) fn find_runs(store: &Store, text: Option<&str>) -> Result<(String, Vec<ListedRun>), AppError> {
     let mut runs = store.list_runs()?;
+    if runs.is_empty() {
+        return Err(StoreError::NoRuns.into());
+    }
     runs.reverse();
-    let latest = runs.last().ok_or(StoreError::NoRuns)?;
     let name = match text {
-        None => latest.experiment.clone(),
-        Some("latest") => latest.experiment.clone(),
-        Some(text) if text.starts_with("latest~") => store.find_run(text)?.experiment,
+        None => store.find_run("latest")?.experiment,
+        Some(text) if text == "latest" || text.starts_with("latest~") => store.find_run(text)?.experiment,
         Some(text) => choose(text, &runs)?,
     };
     runs.retain(|run| run.experiment == name);

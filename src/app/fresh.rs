@@ -11,13 +11,10 @@ use super::{
 use crate::{
     compare::{Flipped, Side, SideSource},
     config::{self, Experiment, Frozen, Gates},
-    domain::{Case, CaseId, Cost, TargetPos},
+    domain::{Aside, Case, CaseId, Cost, TargetPos},
     stats::SplitMix64,
     store::{CreatedRun, RunDetail, Store, StoreError},
 };
-
-/// What is added to an experiment's name for the runs that confirm its flips.
-const SUFFIX: &str = "-confirm";
 
 /// One side with what is needed to ask it again.
 #[derive(Debug)]
@@ -76,7 +73,7 @@ pub(super) fn again(
     }
     settings.providers.retain(|provider| provider.name == target.provider);
     settings.targets = vec![target];
-    settings.name = format!("{}{SUFFIX}", source.detail.row.experiment);
+    settings.name = Aside::Confirmation.beside(&source.detail.row.experiment);
     settings.repeats = repeats;
     settings.max_cost = max_cost;
     settings.gates = Gates::default();

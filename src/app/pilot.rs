@@ -94,7 +94,9 @@ mod tests {
         let summary = work(session);
         assert_eq!((summary.ended, summary.pending), (3 * 2 * 2, later));
         assert!(is_done(&summary, later) && !is_done(&summary, 0));
-        let Resumed::Session(rest) = resume::begin(&stored.path(), "latest", false).unwrap() else {
+        let Resumed::Session(rest) =
+            resume::begin(&stored.path(), "latest", resume::GoOn::default()).unwrap()
+        else {
             panic!("the rest is to do")
         };
         assert_eq!(work(*rest).ended, later);

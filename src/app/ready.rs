@@ -9,6 +9,7 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 
 use super::AppError;
 use crate::{
+    compare::SignOff,
     config::{self, Experiment, Overrides, Plan, Settings},
     domain::{Case, Fault, Faults, PassIf},
     golden::{self, GoldenSet},
@@ -80,6 +81,7 @@ impl Ready {
     fn prepare(plan: Plan, golden: GoldenSet, mut faults: Faults) -> Result<Self, AppError> {
         let Plan { settings, prices, price_begins, store } = plan;
         faults.0.sort_by_key(|fault| fault.line);
+        faults.0.extend(of_sign_offs(&settings, &golden).0);
         faults.none_or(())?;
         let selected = golden::select(&golden, &settings.selection)?;
         hopeless(&golden, &selected, &settings).none_or(())?;
@@ -100,6 +102,13 @@ impl Ready {
         let cases = self.selected.clone();
         Ok(Some(Experiment::prepare(settings.clone(), prices, cases, Some(&self.golden))?))
     }
+}
+
+/// What is wrong with the sign-offs that the gates name: a comparison would stop at them, after all is paid.
+fn of_sign_offs(settings: &Settings, golden: &GoldenSet) -> Faults {
+    let Some(file) = &settings.gates.sign_offs else { return Faults::default() };
+    let known = golden.cases.iter().map(|case| &case.id).collect();
+    SignOff::read(file, &known).err().unwrap_or_default()
 }
 
 pub(super) fn today() -> Date {

@@ -13,7 +13,7 @@ use super::{
     mock_servers::{Conditions, RehearsedProvider, Servers, Weather, redirect},
 };
 use crate::{
-    domain::{Cost, RunRow, RunStatus},
+    domain::{Aside, Cost, RunRow, RunStatus},
     evidence::{Scorecard, TargetCard},
     runner::RunSummary,
     store::Store,
@@ -48,7 +48,7 @@ pub fn begin(
         ready.store = folder.0.join("rehearsal.db");
     }
     let experiment = ready.experiment.settings.name.clone();
-    ready.experiment.settings.name = format!("{experiment}-rehearsal");
+    ready.experiment.settings.name = Aside::Rehearsal.beside(&experiment);
     let servers = redirect(&mut ready, conditions)?;
     let session = Session::begin(ready)?;
     let (run, store) = (session.run(), session.store_path().to_owned());

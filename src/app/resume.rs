@@ -7,7 +7,7 @@ use super::{
     find_run::{find_run, open_to_write},
     grade::grade_stored,
     session::empty_plan,
-    thaw::thaw,
+    thaw::{frozen, thaw},
 };
 use crate::{
     config::{self, Experiment},
@@ -33,15 +33,30 @@ pub enum Resumed {
     },
 }
 
+/// How a run is gone on with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GoOn {
+    /// What failed for a reason of its own is asked again, too.
+    pub own_failures: bool,
+    /// What the run may spend from now on, all its sessions together, in the place of its budget. Kept with
+    /// the run: later sessions keep to it.
+    pub max_cost: Option<Cost>,
+}
+
 /// Prepares to go on with the run that `text` means, with the settings and cases that it began with.
-/// Answers that were not graded are graded first. `own_failures`: what failed for a reason of its own
-/// is asked again, too.
+/// Answers that were not graded are graded first.
 ///
 /// # Errors
-/// There is no such run, another process works on it, a key is missing, or the store fails.
-pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, AppError> {
+/// There is no such run, another process works on it, a key is missing, the budget cannot be kept, or the
+/// store fails.
+pub fn begin(path: &Path, text: &str, how: GoOn) -> Result<Resumed, AppError> {
     let store = open_to_write(path)?;
-    let detail = find_run(&store, text)?;
+    let mut detail = find_run(&store, text)?;
+    if let Some(budget) = how.max_cost {
+        let mut frozen = frozen(&detail)?;
+        frozen.settings.max_cost = Some(budget);
+        detail.config = frozen.to_stored();
+    }
     let experiment = thaw(&store, &detail)?;
     config::missing_keys(&experiment.settings.providers).none_or(())?;
     experiment.check_budget(&[])?;
@@ -50,10 +65,13 @@ pub fn begin(path: &Path, text: &str, own_failures: bool) -> Result<Resumed, App
     let mut store = open_to_write(path)?;
     let run = detail.row.id;
     let claim = store.claim_run(run)?;
-    let Rest { plan, failed } = Rest::read(&store, &claim, &experiment, own_failures)?;
+    let Rest { plan, failed } = Rest::read(&store, &claim, &experiment, how.own_failures)?;
     if plan.pending() == 0 {
         store.give_back(claim)?;
         return finished(&store, &detail, failed);
+    }
+    if how.max_cost.is_some() {
+        store.keep_config(&claim, &detail.config)?;
     }
     store.set_status(run, RunStatus::Running, None)?;
     let mut spent = store.spent(run)?;
@@ -99,6 +117,8 @@ pub struct Left {
     pub to_do: u64,
     /// Trials that failed for a reason of their own: a resume asks them only where that is wanted.
     pub failed_for_good: u64,
+    /// The budget at which it stopped: only with a higher one a resume asks anything.
+    pub beyond: Option<Cost>,
 }
 
 /// What of a run could still be asked; nothing of one that was decided early.
@@ -110,6 +130,9 @@ pub fn left(store: &Store, run: RunRow) -> Result<Left, AppError> {
     let mut left = Left::default();
     if detail.row.status == RunStatus::Complete {
         return Ok(left);
+    }
+    if detail.row.status == RunStatus::Budget {
+        left.beyond = frozen(&detail)?.settings.max_cost;
     }
     store.for_each_case::<StoreError>(run, |case| {
         left.to_do += u64::from(case.repeats) * detail.targets.len() as u64;
@@ -182,7 +205,7 @@ mod tests {
     fn a_run_that_is_done_has_nothing_to_ask() {
         let stored = Stored::new();
         assert_eq!(unfinished(&stored.path(), "test").unwrap(), None);
-        let resumed = begin(&stored.path(), "latest", false).unwrap();
+        let resumed = begin(&stored.path(), "latest", GoOn::default()).unwrap();
         assert!(matches!(resumed, Resumed::Finished { status: RunStatus::Complete, .. }));
     }
 
@@ -191,10 +214,21 @@ mod tests {
         let stored = Stored::empty("");
         run::begin(stored.ready()).unwrap().give_up().unwrap();
         assert_eq!(unfinished(&stored.path(), "test").unwrap().as_deref(), Some("test-1"));
-        let Resumed::Session(session) = begin(&stored.path(), "latest", false).unwrap() else {
+        let Resumed::Session(session) = begin(&stored.path(), "latest", GoOn::default()).unwrap() else {
             panic!("everything is to do")
         };
         assert_eq!(work(*session).ended, 32);
+    }
+
+    #[test]
+    fn another_budget_is_kept_with_the_run() {
+        let stored = Stored::empty("");
+        run::begin(stored.ready()).unwrap().give_up().unwrap();
+        let budget = "2.50".parse::<Cost>().unwrap();
+        let refused = begin(&stored.path(), "latest", GoOn { max_cost: Some(budget), ..GoOn::default() });
+        assert!(refused.unwrap_err().to_string().contains("cannot be kept"), "models of no price");
+        let kept = |stored: &Stored| frozen(&find_run(&stored.open(), "latest").unwrap()).unwrap();
+        assert_eq!(kept(&stored).settings.max_cost, None, "what was refused is not kept");
     }
 
     #[test]
@@ -203,10 +237,10 @@ mod tests {
         let session = run::begin(stored.ready()).unwrap();
         let store = Store::open(stored.path()).unwrap();
         store.set_status(session.run(), RunStatus::Interrupted, None).unwrap();
-        assert!(begin(&stored.path(), "latest", false).is_err());
+        assert!(begin(&stored.path(), "latest", GoOn::default()).is_err());
         assert_eq!(store.run_detail(session.run()).unwrap().row.status, RunStatus::Interrupted);
         drop(session);
-        assert!(matches!(begin(&stored.path(), "latest", false), Ok(Resumed::Session(_))));
+        assert!(matches!(begin(&stored.path(), "latest", GoOn::default()), Ok(Resumed::Session(_))));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     config::Frozen,
-    domain::{LiveLimits, PerDimension, ProviderName, QueueControl, RunId, nearest},
+    domain::{LiveLimits, PerDimension, ProviderName, QueueControl, RunId, RunStatus, nearest},
     store::{RunDetail, Store},
 };
 
@@ -89,12 +89,24 @@ pub fn steer(
     change: impl Fn(QueueControl) -> QueueControl,
 ) -> Result<Steered, AppError> {
     let mut store = open_to_write(path)?;
-    let detail = find_run(&store, run)?;
+    let detail = meant(&store, run)?;
     check_is_running(&store, &detail)?;
     let providers = chosen(&detail, providers)?;
     let controls = store.steer(detail.row.id, &providers, change)?;
     let queues = controls.into_iter().map(SteeredQueue::new);
     Ok(Steered { schema_version: SCHEMA_VERSION, run: detail.row.name, queues: queues.collect() })
+}
+
+/// The run that `text` means. The latest one to steer is the latest that runs, whatever it is for.
+fn meant(store: &Store, text: &str) -> Result<RunDetail, AppError> {
+    if text == "latest" {
+        for run in store.list_runs()? {
+            if run.status == RunStatus::Running && store.is_worked_on(run.id)? {
+                return Ok(store.run_detail(run.id)?);
+            }
+        }
+    }
+    find_run(store, text)
 }
 
 fn check_is_running(store: &Store, detail: &RunDetail) -> Result<(), AppError> {

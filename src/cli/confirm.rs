@@ -83,8 +83,9 @@ pub(super) fn confirm(arguments: &ConfirmArgs) -> Result<ExitStatus, CliError> {
     print(arguments, &confirmed)?;
     if status != RunStatus::Complete {
         let store = arguments.store.flag();
+        let more = if status == RunStatus::Budget { " --max-cost USD" } else { "" };
         output::note(&format!(
-            "next:\n  caseload resume {}{store}\n  caseload resume {}{store}\n  caseload confirm {} {} --judge{store}",
+            "next:\n  caseload resume {}{more}{store}\n  caseload resume {}{more}{store}\n  caseload confirm {} {} --judge{store}",
             names[0], names[1], confirmed.sides[0], confirmed.sides[1]
         ));
     }

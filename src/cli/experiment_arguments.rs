@@ -51,7 +51,7 @@ pub(super) struct ExperimentArgs {
 
     /// Stop before more than this could be spent, in dollars
     #[arg(long, value_name = "USD")]
-    max_cost: Option<Cost>,
+    pub(super) max_cost: Option<Cost>,
 
     /// Put the run into this store
     ///

@@ -23,6 +23,7 @@ mod runs;
 mod serve_mock;
 mod session;
 mod show;
+mod signals;
 mod steer;
 mod store;
 mod store_argument;

@@ -15,9 +15,10 @@ use crate::{
     app::{
         self,
         find_run::{open_to_read, store_flag},
-        resume::Resumed,
+        resume::{GoOn, Resumed},
     },
-    report::left_text,
+    domain::Cost,
+    report::{dollars, left_text},
 };
 
 /// Go on with a run: ask what is pending, and what failed for a passing reason
@@ -33,6 +34,12 @@ pub(super) struct ResumeArgs {
     #[arg(long)]
     failed: bool,
 
+    /// From now on stop before more than this could be spent, in dollars, by all sessions of the run
+    ///
+    /// In the place of the run's budget, and kept with it.
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<Cost>,
+
     #[command(flatten)]
     screen: Screen,
 
@@ -42,18 +49,21 @@ pub(super) struct ResumeArgs {
 
 /// Does `caseload resume`.
 pub(super) fn resume(arguments: &ResumeArgs) -> Result<ExitStatus, CliError> {
-    go_on(&arguments.run, &arguments.store.store, arguments.failed, &arguments.screen)
+    let how = GoOn { own_failures: arguments.failed, max_cost: arguments.max_cost };
+    go_on(&arguments.run, &arguments.store.store, how, &arguments.screen)
 }
 
 /// Goes on with the run of that name.
-pub(super) fn go_on(
-    run: &str,
-    store: &Path,
-    own_failures: bool,
-    screen: &Screen,
-) -> Result<ExitStatus, CliError> {
-    match app::resume::begin(store, run, own_failures)? {
-        Resumed::Session(session) => session::work(*session, screen),
+pub(super) fn go_on(run: &str, store: &Path, how: GoOn, screen: &Screen) -> Result<ExitStatus, CliError> {
+    match app::resume::begin(store, run, how)? {
+        Resumed::Session(session) => {
+            if let Some(budget) = how.max_cost {
+                let spent = dollars(session.ledger().spent());
+                let (name, budget) = (session.name(), dollars(budget));
+                output::note(&format!("`{name}` may spend {budget} in all from now on; {spent} are spent"));
+            }
+            session::work(*session, screen)
+        }
         Resumed::Finished { run, name, status } => {
             let store = open_to_read(store)?;
             let status = session::conclude(&store, run, status, screen.json)?;

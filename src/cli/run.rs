@@ -10,7 +10,10 @@ use super::{
     output, resume,
     session::{self, Screen},
 };
-use crate::app::{self, resume::unfinished};
+use crate::app::{
+    self,
+    resume::{GoOn, unfinished},
+};
 
 /// Run an experiment: ask, store, grade, and print the scorecard
 ///
@@ -28,7 +31,7 @@ pub(super) struct RunArgs {
 
     /// Go on with the experiment's latest run (a pilot, say) where that is not done
     ///
-    /// With the settings that it began with: what is given beside it is for a new run alone.
+    /// With the settings that it began with: of what is given beside it only `--max-cost` reaches it.
     #[arg(long = "continue")]
     go_on: bool,
 
@@ -46,7 +49,12 @@ pub(super) fn run(arguments: &RunArgs) -> Result<ExitStatus, CliError> {
         let name = &ready.experiment.settings.name;
         if let Some(unfinished) = unfinished(&ready.store, name)? {
             tell_frozen(&unfinished, &arguments.experiment);
-            return resume::go_on(&unfinished, &ready.store, false, &arguments.screen);
+            return resume::go_on(
+                &unfinished,
+                &ready.store,
+                GoOn { max_cost: arguments.experiment.max_cost, ..GoOn::default() },
+                &arguments.screen,
+            );
         }
         output::note(&format!("no run of `{name}` is to be gone on with: a new one begins"));
     }

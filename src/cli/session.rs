@@ -1,14 +1,14 @@
 //! One session of a run: from the queues to the scorecard. `run` and `resume` share it.
 
-use std::{future::poll_fn, task::Poll};
-
 use clap::{
     Args,
     builder::{PathBufValueParser, TypedValueParser},
 };
 use tokio::sync::watch;
 
-use super::{compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress};
+use super::{
+    compare::status, error::CliError, exit_status::ExitStatus, output, progress::Progress, signals::Signals,
+};
 use crate::{
     app::{
         self, AppError, EventFile, Listener, RunSummary, Session, Shutdown, Store,
@@ -143,14 +143,15 @@ pub(super) fn print_scorecard(store: &Store, run: RunRow, json: bool) -> Result<
     Ok(())
 }
 
-/// The first Ctrl-C (or SIGTERM) asks to finish what is in flight, the second to stop now.
+/// The first Ctrl-C, SIGTERM or hang-up asks to finish what is in flight, the second Ctrl-C or SIGTERM to
+/// stop now.
 fn interrupts() -> watch::Receiver<Shutdown> {
     let (sender, receiver) = watch::channel(Shutdown::No);
     // From now on, so that a signal that comes between the two wishes is the second.
     let mut signals = Signals::listen();
     tokio::spawn(async move {
         for wish in [Shutdown::Drain, Shutdown::Now] {
-            signals.next().await;
+            signals.next(wish).await;
             let note = match wish {
                 Shutdown::Drain => "stopping: nothing new is started; Ctrl-C again stops at once",
                 _ => "stopping at once",
@@ -162,42 +163,4 @@ fn interrupts() -> watch::Receiver<Shutdown> {
         }
     });
     receiver
-}
-
-/// What asks the process to end.
-#[cfg(unix)]
-struct Signals(Vec<tokio::signal::unix::Signal>);
-
-#[cfg(unix)]
-impl Signals {
-    fn listen() -> Self {
-        use tokio::signal::unix::{SignalKind, signal};
-        Self([SignalKind::interrupt(), SignalKind::terminate()].into_iter().flat_map(signal).collect())
-    }
-
-    /// Waits for the next one; where none can be heard, for ever.
-    async fn next(&mut self) {
-        poll_fn(|cx| {
-            let heard = self.0.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
-            if heard { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
-    }
-}
-
-/// What asks the process to end.
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    fn listen() -> Self {
-        Self
-    }
-
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
 }

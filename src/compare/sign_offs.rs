@@ -47,9 +47,12 @@ impl SignOff {
     /// Reads a file of `[[sign_off]]` tables.
     ///
     /// # Errors
-    /// Every fault of the file: a missing or empty field, a date that is none, a case that is not
-    /// among `known`.
+    /// The file is not there, or every fault of it: a missing or empty field, a date that is none, a case
+    /// that is not among `known`.
     pub fn read(file: &Path, known: &HashSet<&CaseId>) -> Result<Vec<Self>, Faults> {
+        if !file.exists() {
+            return Err(missing(file).into());
+        }
         Self::of(&Document::open(file, "`gates.sign_offs` names it, relative to the experiment file")?, known)
     }
 
@@ -89,7 +92,7 @@ fn meant(
     let until = needed("until", &entry.until, "2027-03-31");
     let case = CaseId::from(case);
     if !case.as_str().is_empty() && !known.contains(&case) {
-        let fault = document.fault(&place("case"), format!("no side has a case `{case}`"));
+        let fault = document.fault(&place("case"), format!("there is no case `{case}`"));
         faults.0.push(match nearest(case.as_str(), known.iter().map(|id| id.as_str())) {
             Some(near) => fault.with_hint(format!("did you mean `{near}`?")),
             None => fault.with_hint("take the sign-off out, or correct the id"),
@@ -141,7 +144,7 @@ pub(super) fn uses(
 }
 
 /// The fault of a sign-off file that an experiment names and that is not there.
-pub(super) fn missing(file: &Path) -> Fault {
+fn missing(file: &Path) -> Fault {
     Fault::of_file(file, "the gates name this file of sign-offs and it is not there")
         .with_hint("make it, empty if nothing is signed off, or take `sign_offs` out of `[gates]`")
 }

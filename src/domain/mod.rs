@@ -4,6 +4,7 @@
 //! it stands on a floor above.
 
 mod answer_keeping;
+mod aside;
 mod attempt;
 mod call;
 mod case;
@@ -41,6 +42,7 @@ pub mod text;
 pub(crate) use self::event::samples as event_samples;
 pub use self::{
     answer_keeping::AnswerKeeping,
+    aside::Aside,
     attempt::{Attempt, AttemptEnd},
     call::{Begun, Bounds, Call, Demand, HttpMethod, Outgoing, Purpose, USUAL_OUTPUT_TOKENS, Walk, Wire},
     case::{Case, Examples, SharedSegments, Source, Split},

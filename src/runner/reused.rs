@@ -20,11 +20,14 @@ use crate::store::{RequestHash, Reusable};
 /// How many calls may wait for the thread.
 const WAITING: usize = 256;
 
-/// The way to the thread that looks for earlier answers. It ends with this.
+/// The way to the thread that looks for earlier answers. It ends with this: nothing then has the store
+/// open that nobody knows of.
 pub(super) struct Reused {
-    asked: channel::Sender<Flight>,
+    /// `None` once the thread is asked to end.
+    asked: Option<channel::Sender<Flight>>,
     found: mpsc::UnboundedReceiver<Landed>,
     under_way: usize,
+    thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Reused {
@@ -34,15 +37,27 @@ impl Reused {
     ) -> io::Result<Self> {
         let (asked, flights) = channel::channel::<Flight>();
         let (tell, found) = mpsc::unbounded_channel();
-        thread::Builder::new().name("earlier-answers".to_owned()).spawn(move || {
+        let thread = thread::Builder::new().name("earlier-answers".to_owned()).spawn(move || {
             for Flight { call, reservation, .. } in flights {
                 let earlier = call.hash.as_ref().and_then(&find);
                 let landing = earlier.map_or(Landing::NotFound, |answer| Landing::Earlier(Box::new(answer)));
-                // The run may have ended meanwhile.
-                let _ = tell.send(Landed { call, reservation, landing });
+                if tell.send(Landed { call, reservation, landing }).is_err() {
+                    // The run has ended meanwhile.
+                    return;
+                }
             }
         })?;
-        Ok(Self { asked, found, under_way: 0 })
+        Ok(Self { asked: Some(asked), found, under_way: 0, thread: Some(thread) })
+    }
+}
+
+impl Drop for Reused {
+    /// Waits for one lookup at most.
+    fn drop(&mut self) {
+        self.found.close();
+        drop(self.asked.take());
+        // One that panicked was told by the poll after.
+        self.thread.take().map(thread::JoinHandle::join);
     }
 }
 
@@ -54,7 +69,7 @@ impl Lane for Reused {
     fn start(&mut self, flight: Flight) {
         self.under_way += 1;
         // A thread that is gone is told by the next poll.
-        let _ = self.asked.send(flight);
+        let _ = self.asked.as_ref().map(|asked| asked.send(flight));
     }
 
     fn poll_landed(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Landed, RunError>>> {

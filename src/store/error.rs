@@ -104,6 +104,17 @@ pub enum StoreError {
     #[error("the store holds no run\n  hint: run an experiment first")]
     NoRuns,
 
+    /// The store holds no run that `latest` could mean.
+    #[error(
+        "the store holds no run but confirmations and rehearsals, which `latest` passes over\n  \
+         hint: name one: {}",
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    )]
+    OnlyAside {
+        /// The latest of them.
+        names: Vec<RunId>,
+    },
+
     /// No run has that name.
     #[error("no run is called `{text}`{}", Candidates { nearest: nearest.as_ref(), names: candidates })]
     UnknownRun {

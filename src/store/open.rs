@@ -64,9 +64,14 @@ impl Store {
         Self::prepare(connection, path)
     }
 
-    /// Opens the store at `path` for reading only; other processes may go on writing. An older one is
-    /// brought up to date first; a newer one is read as far as it reads the same; one on a medium that
-    /// cannot be written is taken as it stands.
+    /// Opens the store at `path` to read it; other processes may go on writing. An older one is brought
+    /// up to date first; a newer one is read as far as it reads the same; one on a medium that cannot be
+    /// written is taken as it stands.
+    ///
+    /// No statement of its writes. The file is nevertheless opened to be written, where it can be: SQLite
+    /// moves what the log holds into the file, and removes the log, when the last connection closes, but
+    /// for one that may not write. Readers outlive the writer, and after each orderly end the file alone
+    /// is to be the whole store: it is what people copy.
     ///
     /// # Errors
     /// When there is no such file, it cannot be opened, is not a store, or has a version that cannot
@@ -76,32 +81,36 @@ impl Store {
         if !path.exists() {
             return Err(StoreError::Missing { path: path.to_owned() });
         }
-        match Self::read_only(path, false) {
+        match Self::reading(path, false) {
             Err(older @ StoreError::Older { .. }) => {
                 let failure = Self::open(path).err();
                 // Another process may have brought it up to date meanwhile.
-                Self::read_only(path, false).map_err(|_| match failure {
+                Self::reading(path, false).map_err(|_| match failure {
                     Some(failure) if !failure.is_of_the_place() => failure,
                     _ => older,
                 })
             }
             // In WAL mode readers write, too: an index of the log beside the file. Where that cannot be
             // done nobody else can write either; what a log still holds could not be read, though.
-            Err(StoreError::Open { .. }) if !has_log(path) => Self::read_only(path, true),
+            Err(StoreError::Open { .. }) if !has_log(path) => Self::reading(path, true),
             opened => opened,
         }
     }
 
-    fn read_only(path: &Path, immutable: bool) -> Result<Self, StoreError> {
-        let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    fn reading(path: &Path, immutable: bool) -> Result<Self, StoreError> {
         let connection = if immutable {
-            flags |= OpenFlags::SQLITE_OPEN_URI;
-            Connection::open_with_flags(immutable_uri(path), flags)
+            let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable_uri(path), flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         } else {
+            // SQLite itself opens a file that cannot be written to read it only.
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
             Connection::open_with_flags(path, flags)
         };
         let connection = connection.map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
         wait_when_busy(&connection)?;
+        connection
+            .execute_batch("PRAGMA query_only = ON; PRAGMA synchronous = FULL;")
+            .map_err(failed_to("set up the store"))?;
         let newer = match migrations::check(&connection, path) {
             Ok(0) => return Err(StoreError::NotAStore { path: path.to_owned() }),
             Ok(found) if found < migrations::VERSION => {
@@ -241,8 +250,26 @@ mod tests {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("a ?#%.db");
         drop(Store::open(&path).unwrap());
-        assert!(Store::read_only(&path, true).unwrap().list_runs().unwrap().is_empty());
+        assert!(Store::reading(&path, true).unwrap().list_runs().unwrap().is_empty());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was written beside it");
+    }
+
+    #[test]
+    fn the_last_reader_leaves_one_file_and_writes_nothing_of_its_own() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("caseload.db");
+        let writer = Store::open(&path).unwrap();
+        let reader = Store::open_to_read(&path).unwrap();
+        writer.connection.execute_batch("CREATE TABLE late (x); INSERT INTO late VALUES (1)").unwrap();
+        drop(writer);
+        assert!(has_log(&path));
+        assert!(reader.connection.execute_batch("DELETE FROM late").is_err());
+        drop(reader);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the log was left");
+        let alone = Store::reading(&path, true).unwrap();
+        let rows: i64 =
+            alone.connection.query_row("SELECT count(*) FROM late", [], |row| row.get(0)).unwrap();
+        assert_eq!(rows, 1);
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! What a resume needs to know: which trials are done, and how far the others got.
 
 use rusqlite::params;
+use serde_json::Value;
 
 use super::{
     columns::{Columns, failure},
     error::{StoreError, failed_to},
     open::Store,
-    write::answers::NOT_KEPT,
+    write::{RunClaim, answers::NOT_KEPT},
 };
 use crate::domain::{ErrorClass, Failure, Outcome, RunRow, TrialKey};
 
@@ -48,6 +49,17 @@ pub enum ToGrade {
 }
 
 impl Store {
+    /// Keeps another configuration with a run, for whoever has claimed it.
+    ///
+    /// # Errors
+    /// When the store cannot be written.
+    pub fn keep_config(&self, claim: &RunClaim, config: &Value) -> Result<(), StoreError> {
+        self.connection
+            .execute("UPDATE run SET config = ? WHERE id = ?", params![config.to_string(), claim.run()])
+            .map(drop)
+            .map_err(failed_to("keep the run's configuration"))
+    }
+
     /// Calls `each` with every stored trial of a run, by target, case and repeat. Reads no answer.
     ///
     /// # Errors

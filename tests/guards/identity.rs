@@ -80,6 +80,7 @@ fn the_order_of_keys_and_what_is_not_asked_change_no_fingerprint() {
     let golden = |line: &str| {
         let project = shop::empty();
         project.write("golden.jsonl", &format!("{line}\n"));
+        project.write("none.toml", "");
         project.caseload(&[
             "run",
             "nightly.toml",

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     domain::{
-        Cost, Fault, Faults, MoneyError, Price, Shard,
+        Aside, Cost, Fault, Faults, MoneyError, Price, Shard,
         text::{is_unseen, quoted},
     },
     golden::Selection,
@@ -58,16 +58,15 @@ pub struct Overrides {
 
 impl Overrides {
     /// The flags of what is put over the file and would make another run of it: of no effect on one that
-    /// has begun.
+    /// has begun. The budget is none of them.
     pub fn frozen_flags(&self) -> Vec<&'static str> {
-        let Self { set, repeats, seed, targets, max_cost, store: _, selection, shard } = self;
+        let Self { set, repeats, seed, targets, max_cost: _, store: _, selection, shard } = self;
         let Selection { filters, split, limit } = selection;
         let given = [
             ("--set", !set.is_empty()),
             ("--repeats", repeats.is_some()),
             ("--seed", seed.is_some()),
             ("--target", !targets.is_empty()),
-            ("--max-cost", max_cost.is_some()),
             ("--filter", !filters.is_empty()),
             ("--split", split.is_some()),
             ("--limit", limit.is_some()),
@@ -209,6 +208,14 @@ impl Reading<'_> {
                 "name",
                 format!("`{name}` cannot name runs"),
                 "use letters, digits, `-`, `_` and `.`",
+            );
+        } else if let Some(aside) = Aside::of(name) {
+            self.hinted(
+                "name",
+                format!(
+                    "`{name}` ends as the runs of `confirm` and `rehearse` do, which `latest` passes over"
+                ),
+                &format!("name it without `{}` at its end", aside.suffix()),
             );
         }
         name.to_owned()

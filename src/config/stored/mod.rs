@@ -126,6 +126,8 @@ fn is_one_run(a: &Value, b: &Value) -> bool {
         let mut frozen = Frozen::of_stored(config).ok()?;
         frozen.settings.shard = None;
         frozen.settings.golden.clear();
+        // Each machine's own, and raised there by a resume.
+        frozen.settings.max_cost = None;
         Some(frozen)
     };
     a == b || comparable(a).is_some_and(|a| Some(a) == comparable(b))

@@ -4,6 +4,7 @@ use jiff::civil::date;
 use serde_json::{Value, json};
 
 use super::{super::Overrides, *};
+use crate::domain::Cost;
 
 /// A configuration as 0.1 wrote it, whole.
 const WRITTEN_BY_0_1: &str = include_str!("tests/run_of_0_1.json");
@@ -72,6 +73,7 @@ fn shards_are_of_one_run_whatever_their_version_and_the_golden_sets_place() {
     one["settings"]["shard"] = json!("1/2");
     other["settings"]["shard"] = json!("2/2");
     other["settings"]["golden"] = json!("/elsewhere/golden.jsonl");
+    other["settings"]["max_cost"] = json!(Cost::ZERO);
     assert!(is_one_run(&one, &other));
     assert_eq!(whole(&other)["settings"]["shard"], Value::Null);
     other["settings"]["repeats"] = json!(99);

@@ -100,7 +100,14 @@ impl Store {
         if file.exists() {
             return Err(StoreError::BackupExists { path: file.to_owned() });
         }
-        copy_to(&self.connection, file, &part_of(file))
+        // A copy writes nothing into the store; SQLite takes it for a write nevertheless.
+        let failed = failed_to("copy the store");
+        let reads: bool =
+            self.connection.pragma_query_value(None, "query_only", |row| row.get(0)).map_err(&failed)?;
+        self.connection.pragma_update(None, "query_only", false).map_err(&failed)?;
+        let copied = copy_to(&self.connection, file, &part_of(file));
+        self.connection.pragma_update(None, "query_only", reads).map_err(&failed)?;
+        copied
     }
 
     /// What is wrong with the store: damage, broken references, rows that nothing refers to, and

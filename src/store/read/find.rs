@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
-use crate::domain::{Fingerprint, RunId, RunRow, RunStatus, UnixMillis, nearest};
+use crate::domain::{Aside, Fingerprint, RunId, RunRow, RunStatus, UnixMillis, nearest};
 use crate::store::{
     columns::Columns,
     error::{StoreError, failed_to},
@@ -92,7 +92,8 @@ impl Store {
     }
 
     /// The run that `text` means: its name, the beginning of exactly one name, `latest`, or
-    /// `latest~1` for the one before.
+    /// `latest~1` for the one before. Confirmations and rehearsals are neither: nobody who asks for the
+    /// latest run means them.
     ///
     /// # Errors
     /// When there is none, several begin so, or the store cannot be read.
@@ -179,8 +180,15 @@ fn choose(text: &str, runs: &[ListedRun]) -> Result<usize, StoreError> {
     if let Some(index) = runs.iter().position(|run| run.name.as_str() == text) {
         return Ok(index);
     }
-    if let Some(back) = steps_back(text).filter(|back| *back < runs.len()) {
-        return Ok(back);
+    if let Some(back) = steps_back(text) {
+        let mut measured = runs.iter().enumerate().filter(|(_, run)| Aside::of(&run.experiment).is_none());
+        if let Some((index, _)) = measured.clone().nth(back) {
+            return Ok(index);
+        }
+        if measured.next().is_none() {
+            let names = runs.iter().map(|run| run.name.clone()).take(OFFERED).collect();
+            return Err(StoreError::OnlyAside { names });
+        }
     }
     let begins = |run: &&ListedRun| run.name.as_str().starts_with(text);
     let names =
@@ -219,7 +227,7 @@ mod tests {
             .map(|name| ListedRun {
                 id: RunRow(1),
                 name: (*name).into(),
-                experiment: String::new(),
+                experiment: name.rsplit_once('-').expect("a number follows").0.to_owned(),
                 status: RunStatus::Complete,
                 created_at: UnixMillis(0),
                 finished_at: None,
@@ -243,6 +251,26 @@ mod tests {
         ] {
             assert_eq!(runs[choose(text, &runs).unwrap()].name.as_str(), found, "{text}");
         }
+    }
+
+    #[test]
+    fn the_latest_run_is_one_that_measures() {
+        let runs =
+            runs(&["nightly-1", "n-rehearsal-1", "nightly-2", "nightly-confirm-1", "nightly-confirm-2"]);
+        let found = |text: &str| choose(text, &runs).map(|index| runs[index].name.to_string());
+        assert_eq!(found("latest").unwrap(), "nightly-2");
+        assert_eq!(found("latest~1").unwrap(), "nightly-1");
+        assert!(found("latest~2").is_err(), "there are no three that measure");
+        assert_eq!(found("nightly-confirm-2").unwrap(), "nightly-confirm-2");
+        assert_eq!(found("n-r").unwrap(), "n-rehearsal-1");
+    }
+
+    #[test]
+    fn where_nothing_was_measured_nothing_is_the_latest_run() {
+        let error = choose("latest", &runs(&["n-rehearsal-1", "n-rehearsal-2"])).unwrap_err().to_string();
+        let told = "the store holds no run but confirmations and rehearsals, which `latest` passes over\n  \
+                    hint: name one: `n-rehearsal-2`, `n-rehearsal-1`";
+        assert_eq!(error, told);
     }
 
     #[test]
