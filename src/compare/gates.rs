@@ -248,9 +248,9 @@ impl Paired<'_> {
         found.cases.iter().map(|case| case.status).collect()
     }
 
-    fn new_hard_failures(&self, taken: Taken) -> Judged {
-        let counts: Vec<(Count, Count)> = self
-            .matched
+    /// What hard graders said of each pair, the missing taken as told; nothing where none can speak.
+    fn hard_counts(&self, taken: Taken) -> Vec<(Count, Count)> {
+        self.matched
             .iter()
             .map(|pair| {
                 let (a, b) = (&self.a.cases[pair.a], &self.b.cases[pair.b]);
@@ -260,7 +260,11 @@ impl Paired<'_> {
                 let hard_a = a.asked_of(a.hard).taken(Of::Baseline, taken);
                 (hard_a, b.asked_of(b.hard).taken(Of::Candidate, taken))
             })
-            .collect();
+            .collect()
+    }
+
+    fn new_hard_failures(&self, taken: Taken) -> Judged {
+        let counts = self.hard_counts(taken);
         let scored = |pair: &Pair| self.a.cases[pair.a].hard.measured + self.b.cases[pair.b].hard.measured;
         if self.matched.iter().all(|pair| scored(pair) == 0) {
             return judged(GateVerdict::Pass, "no case has a hard grader that scored".to_owned());

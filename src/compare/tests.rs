@@ -314,10 +314,13 @@ fn failing_nights(nights: u64, cases: usize, repeats: u32, rates: [f64; 2]) -> u
     judged.iter().filter(|results| Verdict::of(results) == Verdict::Fail).count()
 }
 
+/// How often a case is answered right, by its number.
+type RateOfCase = &'static dyn Fn(usize) -> f64;
+
 /// Nights of identical targets with flaky cases: at most one of twenty fails, and every gate that cannot
 /// tell says what would decide.
 fn flaky_nights(nights: u64) {
-    let worlds: [(&str, u32, &dyn Fn(usize) -> f64); 4] = [
+    let worlds: [(&str, u32, RateOfCase); 4] = [
         ("200 cases at 90 %, twice", 2, &|_| 0.9),
         ("200 cases, 30 at 60 %, three times", 3, &|at| if at < 30 { 0.6 } else { 1.0 }),
         ("200 cases, a third at 60 %, three times", 3, &|at| if at % 3 == 0 { 0.6 } else { 1.0 }),

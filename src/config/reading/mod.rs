@@ -215,7 +215,7 @@ impl Reading<'_> {
                 format!(
                     "`{name}` ends as the runs of `confirm` and `rehearse` do, which `latest` passes over"
                 ),
-                &format!("name it without `{}` at its end", aside.suffix()),
+                format!("name it without `{}` at its end", aside.suffix()),
             );
         }
         name.to_owned()
